@@ -1,0 +1,90 @@
+# The front door. Each target that is meant for people has a line after ##; `make help` shows them.
+
+SEEDS ?= 10000
+FROM ?= 1
+FUZZ_SECONDS ?= 60
+
+MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
+.DEFAULT_GOAL := help
+.PHONY: help setup build test bench sim mutants asan tsan fuzz lint format check quick clean \
+        setup-run setup-test setup-check test-programs
+
+help: ## show this list
+	@echo "usage: make TARGET"
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1 \2/p' Makefile | awk '{t=$$1; $$1=""; printf "  %-9s%s\n", t, $$0}'
+
+setup: ## install what is missing for make test (scripts/setup check: for make check too)
+	@scripts/setup test
+
+build: setup-run build/release/build.ninja ## build the program: build/bartleby
+	@cmake --build build/release --target bartleby
+	@ln -sfn release/bin/bartleby build/bartleby
+
+test: setup-test build test-programs ## run all tests that a change must pass
+	@python3 tests/support/run_tests.py
+
+quick: setup-test build/dev/build.ninja ## while working: rebuild, run the unit tests only
+	@cmake --build build/dev --target quick
+	@python3 tests/support/run_tests.py --build build/dev --only unit_tests --results ''
+
+bench: setup-test build/release/build.ninja build/simrel/build.ninja ## measure; writes build/bench/results.json
+	@cmake --build build/simrel --target sim
+	@ln -sfn simrel/bin/sim build/sim
+	@cmake --preset release >build/release/configure.log
+	@cmake --build build/release --target bench
+	@mkdir -p build/bench
+	@build/release/bin/bench
+
+sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker, starting at seed FROM=1
+	@cmake --build build/simrel --target sim
+	@ln -sfn simrel/bin/sim build/sim
+	@build/sim --seeds $(SEEDS) --from $(FROM)
+
+mutants: setup-test build/simrel/build.ninja ## break the engine in known ways; the simulation must catch each
+	@cmake --build build/simrel --target sim
+	@ln -sfn simrel/bin/sim build/sim
+	@build/sim --mutants
+
+asan: setup-test build/asan/build.ninja ## all test programs under the address and undefined-behaviour sanitizers
+	@cmake --build build/asan
+	@python3 tests/support/run_tests.py --build build/asan --programs --seeds 300 --results build/asan/test-results.json
+
+tsan: setup-test build/tsan/build.ninja ## all test programs under the thread sanitizer
+	@cmake --build build/tsan
+	@python3 tests/support/run_tests.py --build build/tsan --programs --seeds 300 --results build/tsan/test-results.json
+
+fuzz: setup-check build/fuzz/build.ninja ## run each fuzz target for FUZZ_SECONDS=60
+	@cmake --build build/fuzz
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+lint: setup-check build/clang/build.ninja ## formatting, clang-tidy, shellcheck
+	@scripts/lint
+
+format: setup-check ## format all C++ sources
+	@scripts/format
+
+check: setup-check ## the long proof: both compilers, sanitizers, coverage, mutants, 200000 seeds, fuzzing
+	@scripts/check
+
+clean: ## remove everything that was built
+	rm -rf build
+
+setup-run:
+	@scripts/setup run
+
+setup-test:
+	@scripts/setup test
+
+setup-check:
+	@scripts/setup check
+
+test-programs: setup-test build/simrel/build.ninja
+	@cmake --build build/simrel
+	@if [ -e build/simrel/bin/sim ]; then ln -sfn simrel/bin/sim build/sim; fi
+
+# Each preset configures its own folder, once; from then on ninja sees by itself when CMake must run again.
+build/%/build.ninja: CMakePresets.json
+	@mkdir -p build/$*
+	@cmake --preset $* >build/$*/configure.log 2>&1 || { cat build/$*/configure.log; exit 1; }
+	@touch $@

@@ -1,0 +1,12 @@
+# bench/*.cc -> bench. Meaningful in an optimised build without test code: `make bench` uses the release preset.
+
+file(GLOB bench_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cc)
+find_package(benchmark QUIET)
+if(bench_sources AND NOT BARTLEBY_TESTING AND NOT BARTLEBY_FUZZ)
+  add_executable(bench ${bench_sources})
+  set_target_properties(bench PROPERTIES EXCLUDE_FROM_ALL ON)
+  bartleby_program(bench)
+  target_include_directories(bench PRIVATE ${CMAKE_SOURCE_DIR})
+  bartleby_link(bench benchmark::benchmark
+                bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model bartleby_base)
+endif()

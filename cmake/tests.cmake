@@ -1,0 +1,67 @@
+# tests/unit     -> unit_tests
+# tests/sim      -> bartleby_sim (library), sim (main.cc), sim_tests (*_test.cc)
+# tests/contract -> contract_tests
+
+find_package(GTest REQUIRED)
+set(tests ${CMAKE_SOURCE_DIR}/tests)
+
+# A test program; none when it has no sources.
+function(bartleby_test_program target)
+  if(NOT ARGN)
+    return()
+  endif()
+  add_executable(${target} ${ARGN})
+  bartleby_program(${target})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})  # "tests/sim/..."
+  bartleby_link(${target} GTest::gmock GTest::gtest_main
+                bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model bartleby_base)
+  # Reading the framework's headers is half of a test's compilation. The first program precompiles them for all.
+  get_property(first GLOBAL PROPERTY BARTLEBY_PCH_TARGET)
+  if(BARTLEBY_PCH AND first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  elseif(BARTLEBY_PCH)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <gmock/gmock.h>)
+    set_property(GLOBAL PROPERTY BARTLEBY_PCH_TARGET ${target})
+  endif()
+endfunction()
+
+file(GLOB unit_sources CONFIGURE_DEPENDS ${tests}/unit/*.cc)
+file(GLOB contract_sources CONFIGURE_DEPENDS ${tests}/contract/*.cc)
+file(GLOB sim_sources CONFIGURE_DEPENDS ${tests}/sim/*.cc)
+set(sim_test_sources ${sim_sources})
+list(FILTER sim_test_sources INCLUDE REGEX "_test\\.cc$")
+set(sim_main ${sim_sources})
+list(FILTER sim_main INCLUDE REGEX "/main\\.cc$")
+list(FILTER sim_sources EXCLUDE REGEX "(_test|/main)\\.cc$")
+
+if(sim_sources)
+  find_package(Threads REQUIRED)
+  add_library(bartleby_sim STATIC ${sim_sources})
+  target_include_directories(
+    bartleby_sim PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  bartleby_link(bartleby_sim Threads::Threads
+                bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model bartleby_base)
+endif()
+
+if(sim_main)
+  add_executable(sim ${sim_main})
+  bartleby_program(sim)
+  bartleby_link(sim bartleby_sim)
+endif()
+
+bartleby_test_program(unit_tests ${unit_sources})
+bartleby_test_program(contract_tests ${contract_sources})
+bartleby_test_program(sim_tests ${sim_test_sources})
+foreach(target contract_tests sim_tests)
+  if(TARGET ${target})
+    bartleby_link(${target} bartleby_sim)
+  endif()
+endforeach()
+
+# What `make quick` builds.
+add_custom_target(quick)
+foreach(target unit_tests sim_tests)
+  if(TARGET ${target})
+    add_dependencies(quick ${target})
+  endif()
+endforeach()

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Reads the finished program and checks that the hardening flags reached it. Usage: hardening.py PROGRAM"""
+
+import re
+import subprocess
+import sys
+
+
+def readelf(option, program):
+    command = ["readelf", "--wide", option, program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def main():
+    program = sys.argv[1]
+    header = readelf("--file-header", program)
+    segments = readelf("--segments", program)
+    dynamic = readelf("--dynamic", program)
+    symbols = readelf("--dyn-syms", program)
+    stack = re.search(r"GNU_STACK.*?\s([R ][W ][E ])\s", segments)
+    checks = {
+        "position_independent": "DYN (" in header and "PIE" in dynamic,
+        "relro": "GNU_RELRO" in segments,
+        "binds_all_symbols_at_start": "BIND_NOW" in dynamic or re.search(r"FLAGS_1.*NOW", dynamic),
+        "stack_is_not_executable": stack and "E" not in stack.group(1),
+        "no_segment_writable_and_executable": not re.search(r"LOAD .*\sRWE\s", segments),
+        "stack_canary": "__stack_chk_fail" in symbols,
+        "no_search_path_inside": not re.search(r"\((RPATH|RUNPATH)\)", dynamic),
+    }
+    for name, passed in checks.items():
+        print(f"ok {name}" if passed else f"FAIL {name}")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
