@@ -1,0 +1,120 @@
+// Letters: no records crash the reader, and a letter that was read is written and read again as the same.
+#include <utility>
+
+#include "codec/letter.h"
+#include "fuzz_input.h"
+
+namespace bartleby::fuzz {
+namespace {
+
+std::vector<Record> as_read(const std::vector<OutRecord>& written) {
+  std::vector<Record> records;
+  for (const OutRecord& out : written) records.push_back({Offset(), Timestamp(), out.key, out.value, out.headers});
+  return records;
+}
+
+bool is_same_message(const Record& a, const Record& b) {
+  return a.offset == b.offset && a.timestamp == b.timestamp && a.key == b.key && a.value == b.value &&
+         a.headers == b.headers;
+}
+
+Letter rewritten(const Letter& letter, LetterForm form, std::size_t part_bytes) {
+  const LetterTarget target{"dlq", 3, part_bytes};
+  const Result<Letter> again = join_letter(as_read(letter_records(letter.facts, letter.record, form, target)));
+  require(again.has_value());
+  require(again->id == letter.id);
+  require(is_same_message(again->record, letter.record));
+  LetterFacts a = again->facts;
+  LetterFacts b = letter.facts;
+  a.error = b.error = {};  // may have been cut
+  require(a == b);
+  return *again;
+}
+
+void check(const std::vector<Record>& records, std::size_t part_bytes) {
+  const Result<Letter> letter = join_letter(records);
+  if (!letter) {
+    require(!letter.error().message.empty());
+    return;
+  }
+  // What a cut text was cut to is not cut again.
+  const Letter once = rewritten(*letter, LetterForm::kWhole, part_bytes);
+  require(rewritten(once, LetterForm::kWhole, part_bytes).facts == once.facts);
+  rewritten(once, LetterForm::kCompressed, part_bytes);
+  rewritten(once, LetterForm::kParts, part_bytes);
+}
+
+LetterFacts any_facts(FuzzedDataProvider& in) {
+  LetterFacts f;
+  f.cluster = in.ConsumeRandomLengthString(20);
+  f.topic = in.ConsumeRandomLengthString(249);
+  f.partition = Partition(in.ConsumeIntegralInRange<std::int32_t>(0, INT32_MAX));
+  f.offset = Offset(in.ConsumeIntegralInRange<std::int64_t>(0, INT64_MAX));
+  f.timestamp = timestamp_ms(in.ConsumeIntegral<std::int64_t>());
+  f.group = in.ConsumeRandomLengthString(2000);
+  f.worker = in.ConsumeRandomLengthString(20);
+  f.instance = in.ConsumeRandomLengthString(2000);
+  f.lineage = in.ConsumeRandomLengthString(30);
+  f.replays = in.ConsumeIntegral<std::uint32_t>();
+  f.reason = static_cast<Reason>(in.ConsumeIntegralInRange<std::size_t>(0, kReasonNames.size() - 1));
+  f.kind = static_cast<Kind>(in.ConsumeIntegralInRange<std::size_t>(0, kKinds - 1));
+  f.attempts = in.ConsumeIntegral<std::uint32_t>();
+  f.first_failure = timestamp_ms(in.ConsumeIntegral<std::int64_t>());
+  f.last_failure = timestamp_ms(in.ConsumeIntegral<std::int64_t>());
+  f.error = {in.ConsumeRandomLengthString(300), in.ConsumeRandomLengthString(2000),
+             in.ConsumeRandomLengthString(2000)};
+  return f;
+}
+
+Record any_record(FuzzedDataProvider& in) {
+  Record record;
+  record.key = maybe_text(in, 20);
+  record.value = maybe_text(in, 2000);
+  for (int i = in.ConsumeIntegralInRange(0, 4); i > 0; --i) {
+    std::string name = in.ConsumeRandomLengthString(24);
+    record.headers.emplace_back(std::move(name), maybe_text(in, 20));
+  }
+  return record;
+}
+
+// One field of one record changed, a record lost, or one more.
+void damage_one(FuzzedDataProvider& in, std::vector<Record>& records) {
+  if (records.empty()) return;
+  Record& record = records[in.ConsumeIntegralInRange<std::size_t>(0, records.size() - 1)];
+  switch (in.ConsumeIntegralInRange(0, 5)) {
+    case 0: std::swap(record, records.front()); break;
+    case 1: records.pop_back(); break;
+    case 2: records.push_back(Record(record)); break;
+    case 3:
+      if (record.value) damage(in, *record.value);
+      break;
+    case 4: record.value = maybe_text(in, 20); break;
+    default:
+      if (record.headers.empty()) break;
+      auto& [name, value] = record.headers[in.ConsumeIntegralInRange<std::size_t>(0, record.headers.size() - 1)];
+      if (in.ConsumeBool()) damage(in, name);
+      if (value) damage(in, *value);
+  }
+}
+
+}  // namespace
+}  // namespace bartleby::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace bartleby;
+  using namespace bartleby::fuzz;
+  FuzzedDataProvider in(data, size);
+  const LetterTarget target{"dlq", 3, in.ConsumeIntegralInRange<std::size_t>(16, 4096)};
+  std::vector<Record> records;
+  if (in.ConsumeIntegralInRange(0, 7) == 0) {
+    for (int i = in.ConsumeIntegralInRange(0, 3); i > 0; --i) records.push_back(any_record(in));
+  } else {
+    const LetterFacts facts = any_facts(in);
+    const auto form = static_cast<LetterForm>(in.ConsumeIntegralInRange(0, 3));
+    records = as_read(letter_records(facts, any_record(in), form, target));
+    require(join_letter(records).has_value());
+    for (int i = in.ConsumeIntegralInRange(0, 3); i > 0; --i) damage_one(in, records);
+  }
+  check(records, target.part_bytes);
+  return 0;
+}

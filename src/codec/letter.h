@@ -1,0 +1,66 @@
+// A dead message as records of its dlq, dialect `record`: the message verbatim, its story in headers.
+//
+// A letter that is too large goes down a ladder: whole, with the stack cut, compressed (zstd), in parts.
+// All parts are one atomic write; `join_letter` puts them together again. Letter and message ids are
+// hashes of where the message came from, so that the same death has the same id whoever writes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "model/failure.h"
+#include "model/record.h"
+
+namespace bartleby {
+
+// Where a message died and how; everything the headers say.
+struct LetterFacts {
+  std::string cluster;
+  std::string topic;
+  Partition partition;
+  Offset offset;
+  Timestamp timestamp;
+  std::string group;
+  std::string worker;
+  std::string instance;
+  std::string lineage;        // message id of the first life; empty: this is the first
+  std::uint32_t replays = 0;  // lives before this one
+  Reason reason = Reason::kUnknown;
+  Kind kind = Kind::kTransient;
+  std::uint32_t attempts = 0;
+  Timestamp first_failure;
+  Timestamp last_failure;
+  ErrorText error;
+
+  bool operator==(const LetterFacts&) const = default;
+};
+
+// `msg_` / `ltr_` + 26 base32 characters of a SHA-256.
+std::string message_id(const LetterFacts& facts);
+std::string letter_id(const LetterFacts& facts);
+
+enum class LetterForm : std::uint8_t { kWhole, kStackCut, kCompressed, kParts };
+
+struct LetterTarget {
+  std::string topic;
+  std::int32_t partitions = 1;
+  std::size_t part_bytes = 512 * 1024;  // of one part's value
+};
+
+// Everything `record` holds is kept byte for byte. Headers of ours that the message already carries
+// (an earlier life) are replaced, never added to.
+std::vector<OutRecord> letter_records(const LetterFacts& facts, const Record& record, LetterForm form,
+                                      const LetterTarget& target);
+
+struct Letter {
+  LetterFacts facts;
+  std::string id;
+  Record record;  // key, value and headers as they were; offset and timestamp of the origin
+};
+
+// One letter from all its records, in any order. Names the missing part where one is missing.
+Result<Letter> join_letter(const std::vector<Record>& records);
+
+}  // namespace bartleby

@@ -1,0 +1,36 @@
+// The numbers of the domain, each a type of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong.h"
+
+namespace bartleby {
+
+// Position of a record in a partition.
+using Offset = Strong<struct OffsetTag, std::int64_t>;
+
+// Number of a partition within its topic.
+using Partition = Strong<struct PartitionTag, std::int32_t>;
+
+// One assignment of a partition to a member. Grows with every assignment this member ever got; a reply
+// that carries an older epoch belongs to a life that is over and is ignored.
+using Epoch = Strong<struct EpochTag, std::uint32_t>;
+
+// 32-bit hash of a message key (codec/lane.h). Messages of one lane run one at a time, in offset order.
+using Lane = Strong<struct LaneTag, std::uint32_t>;
+
+// Number of a write of one member; names the write whose reply was lost.
+using WriteSerial = Strong<struct WriteSerialTag, std::uint64_t>;
+
+// A partition as one member knows it: a small index, reused, made unique by the epoch.
+struct PartitionRef {
+  std::uint32_t index = 0;
+  Epoch epoch;
+
+  constexpr auto operator<=>(const PartitionRef&) const = default;
+};
+
+constexpr Offset next(Offset o) { return Offset(o.v + 1); }
+
+}  // namespace bartleby
