@@ -1,0 +1,124 @@
+// The simulated broker: one cluster of topics, groups and transactions under a virtual clock.
+//
+// It behaves as Kafka was seen to behave (tests/contract holds it to that) and fails as its `BrokerFaults`
+// say. One thread; nothing happens but in a step of the scheduler or in a call. It owns topics, groups and
+// transactions; members are owned by whoever joined, and neither they nor the scheduler's tasks may be used
+// once the cluster is gone. What a member has sent outlives it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ports/broker.h"
+#include "tests/sim/scheduler.h"
+#include "tests/sim/sim_faults.h"
+#include "tests/sim/sim_group.h"
+#include "tests/sim/sim_log.h"
+#include "tests/sim/sim_txn.h"
+
+namespace bartleby::sim {
+
+class SimMember;
+
+struct SimTopic {
+  TopicSpec spec;
+  bool denied = false;
+  bool stalled = false;
+  std::deque<PartitionLog> logs;  // a deque: logs keep their address when partitions are added
+};
+
+class SimCluster : public Broker {
+ public:
+  explicit SimCluster(Scheduler& scheduler, BrokerFaults faults = {});
+  ~SimCluster() override;
+
+  // ---- Broker. None of these takes time --------------------------------------------------------------
+  Result<std::unique_ptr<Member>> join(const GroupSpec& spec) override;
+  Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>& wanted) override;
+  Result<TopicSpec> describe(const std::string& topic) override;
+  Result<std::vector<CommittedOffset>> group_offsets(
+      const std::string& group, const std::vector<std::string>& topics) override;
+  Result<void> commit_first(const std::string& group,
+                            const std::vector<CommittedOffset>& offsets) override;
+  Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
+  Result<std::vector<Offset>> produce(const std::vector<OutRecord>& records) override;
+
+  std::unique_ptr<SimMember> join_sim(const GroupSpec& spec);
+
+  // ---- What the driver does to the cluster -----------------------------------------------------------
+  BrokerFaults& faults() { return faults_; }
+  // A record outside any transaction that never fails; asserts that the topic is there.
+  std::pair<TopicPartition, Offset> append(const OutRecord& record);
+  // Offsets that hold nothing: an aborted record and its marker.
+  void append_gap(const TopicPartition& tp);
+  void delete_before(const TopicPartition& tp, Offset offset);
+  void compact(const TopicPartition& tp);
+  void recreate(
+      const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
+  void add_partitions(const std::string& topic, std::int32_t total);
+  void deny(const std::string& topic, bool denied);
+  void stall(const std::string& topic, bool stalled);
+
+  void set_offset(const std::string& group, const TopicPartition& tp, Offset offset,
+                  std::string metadata = "");
+  void drop_offset(const std::string& group, const TopicPartition& tp);
+  void bump_generation(const std::string& group);
+  void rebalance(const std::string& group, bool shuffle);  // shuffle: owners are drawn anew
+
+  // ---- What the driver does to members ---------------------------------------------------------------
+  void freeze(SimMember& member);  // neither polls nor heartbeats; what it has sent goes on
+  void thaw(SimMember& member);
+  void kill(SimMember& member);  // a crash: no event, no further request; what it has sent goes on
+  void fate_of_next_write(const SimMember& member, WriteFate fate);
+
+  // ---- What the checker sees -------------------------------------------------------------------------
+  using OffsetsApplied = std::function<void(const std::string& group, const TopicPartition& tp,
+                                            Offset offset, const std::string& metadata)>;
+  using RecordVisible = std::function<void(const TopicPartition& tp, const Record& record)>;
+  using WriteCommitted =
+      std::function<void(const std::string& transactional_id, const Write& write)>;
+  // At the marker of the group's own log: from then on reads see it. Also for `commit_first`.
+  void on_offsets_applied(OffsetsApplied callback) { offsets_applied_ = std::move(callback); }
+  // At the marker of its partition. An open transaction before it may still hold it back from readers.
+  void on_record_visible(RecordVisible callback) { record_visible_ = std::move(callback); }
+  // When the broker accepts the end of the transaction: from here on it cannot fail, before any marker.
+  void on_write_committed(WriteCommitted callback) { write_committed_ = std::move(callback); }
+
+  bool has_topic(const std::string& topic) const { return topics_.contains(topic); }
+  const PartitionLog& log(const TopicPartition& tp) const;  // asserts that it is there
+  std::optional<CommittedOffset> committed(const std::string& group,
+                                           const TopicPartition& tp) const;
+  bool offsets_pending(const std::string& group, const TopicPartition& tp) const;
+  std::int32_t generation(const std::string& group) const;
+  SimMember* owner(const std::string& group,
+                   const TopicPartition& tp) const;  // as the broker sees it; may be null
+
+ private:
+  friend class SimMember;
+
+  SimTopic* topic(const std::string& name);
+  PartitionLog* find_log(const TopicPartition& tp);
+  SimGroup& group(const std::string& name);
+  std::optional<Refusal> refusal(const OutRecord& record, TopicPartition& destination);
+  void topics_changed();
+  SimMember* live(ClientNo client) const;  // null once it has died, left or failed
+  Duration latency() { return faults_.latency(scheduler_.random()); }
+
+  Scheduler& scheduler_;
+  BrokerFaults faults_;
+  std::map<std::string, SimTopic, std::less<>> topics_;
+  std::map<std::string, std::unique_ptr<SimGroup>, std::less<>> groups_;
+  TxnCoordinator coordinator_;
+  std::vector<SimMember*> members_;  // by ClientNo; null once the object is gone
+  std::int32_t keyless_ = 0;         // where the next record without a key goes
+  OffsetsApplied offsets_applied_;
+  RecordVisible record_visible_;
+  WriteCommitted write_committed_;
+};
+
+}  // namespace bartleby::sim

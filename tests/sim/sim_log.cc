@@ -1,0 +1,140 @@
+#include "tests/sim/sim_log.h"
+
+#include <map>
+
+namespace bartleby::sim {
+
+std::size_t PartitionLog::index_of(Offset offset) const {
+  const auto it = std::lower_bound(entries_.begin(), entries_.end(), offset,
+                                   [](const LogEntry& e, Offset o) { return e.record.offset < o; });
+  return static_cast<std::size_t>(it - entries_.begin());
+}
+
+void PartitionLog::wake() {
+  if (waiters_.empty()) return;
+  std::vector<Scheduler::Task> waiters;
+  waiters.swap(waiters_);
+  for (auto& task : waiters) scheduler_.after(Duration(0), std::move(task));
+}
+
+Offset PartitionLog::append(const OutRecord& out, TxnId txn) {
+  const Offset offset = end_;
+  end_ = next(end_);
+  entries_.push_back({Record{offset, scheduler_.wall(), out.key, out.value, out.headers}, txn,
+                      txn == 0 ? EntryState::kCommitted : EntryState::kPending});
+  if (txn != 0) {
+    const bool known = std::any_of(pending_.begin(), pending_.end(),
+                                   [&](const auto& p) { return p.first == txn; });
+    if (!known) pending_.emplace_back(txn, offset);
+  }
+  if (pending_.empty()) wake();
+  return offset;
+}
+
+void PartitionLog::finish(
+    TxnId txn, bool commit,
+    const std::function<void(const TopicPartition&, const Record&)>& visible) {
+  const auto it =
+      std::find_if(pending_.begin(), pending_.end(), [&](const auto& p) { return p.first == txn; });
+  if (it == pending_.end()) return;  // the topic was recreated in between
+  const Offset first = it->second;
+  pending_.erase(it);
+  for (std::size_t i = index_of(first); i < entries_.size(); ++i) {
+    LogEntry& entry = entries_[i];
+    if (entry.txn != txn || entry.state != EntryState::kPending) continue;
+    entry.state = commit ? EntryState::kCommitted : EntryState::kAborted;
+    if (commit && visible) visible(tp_, entry.record);
+  }
+  entries_.push_back({Record{end_, scheduler_.wall(), {}, {}, {}}, txn, EntryState::kMarker});
+  end_ = next(end_);
+  wake();
+}
+
+// Whatever happens to records on disk, an open transaction is never deleted.
+void PartitionLog::delete_before(Offset offset) {
+  offset = std::min(offset, last_stable());
+  if (offset <= start_) return;
+  start_ = offset;
+  entries_.erase(entries_.begin(),
+                 entries_.begin() + static_cast<std::ptrdiff_t>(index_of(offset)));
+  wake();
+}
+
+void PartitionLog::compact() {
+  const std::size_t count = index_of(last_stable());
+  std::map<std::string_view, std::size_t> latest;
+  for (std::size_t i = 0; i < count; ++i) {
+    const LogEntry& entry = entries_[i];
+    if (entry.state == EntryState::kCommitted && entry.record.key) latest[*entry.record.key] = i;
+  }
+  std::vector<LogEntry> kept;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    LogEntry& entry = entries_[i];
+    bool keep = i >= count || i + 1 == entries_.size();
+    if (!keep && entry.state == EntryState::kCommitted) {
+      const bool newest = !entry.record.key || latest.find(*entry.record.key)->second == i;
+      const bool old_tombstone = !entry.record.value && entry.record.offset < tombstones_seen_;
+      keep = newest && !old_tombstone;
+    }
+    if (keep) kept.push_back(entry);  // a copy: `latest` points into the old ones
+  }
+  tombstones_seen_ = last_stable();
+  entries_ = std::move(kept);
+}
+
+void PartitionLog::recreate() {
+  entries_.clear();
+  pending_.clear();
+  start_ = end_ = tombstones_seen_ = Offset(0);
+  ++incarnation_;
+  wake();
+}
+
+Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit,
+                          const std::function<bool(const Record&)>& filter,
+                          std::vector<Record>& out) const {
+  const Offset stop = std::min(to, last_stable());
+  if (from >= stop) return from;
+  for (std::size_t i = index_of(from); i < entries_.size(); ++i) {
+    const LogEntry& entry = entries_[i];
+    if (entry.record.offset >= stop) break;
+    if (limit-- == 0) return entry.record.offset;
+    if (entry.state == EntryState::kCommitted && (!filter || filter(entry.record)))
+      out.push_back(entry.record);
+  }
+  return stop;
+}
+
+namespace {
+
+// Kafka's murmur2, bit for bit: a record without a partition must go where every other client puts it.
+std::uint32_t murmur2(const std::string& key) {
+  constexpr std::uint32_t kM = 0x5bd1e995;
+  const std::size_t size = key.size();
+  auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(key[i])}; };
+  std::uint32_t h = 0x9747b28cU ^ static_cast<std::uint32_t>(size);
+  std::size_t i = 0;
+  for (; i + 4 <= size; i += 4) {
+    std::uint32_t k = byte(i) | byte(i + 1) << 8 | byte(i + 2) << 16 | byte(i + 3) << 24;
+    k *= kM;
+    k ^= k >> 24;
+    k *= kM;
+    h = (h * kM) ^ k;
+  }
+  if (const std::size_t left = size - i; left > 0) {
+    if (left >= 3) h ^= byte(i + 2) << 16;
+    if (left >= 2) h ^= byte(i + 1) << 8;
+    h = (h ^ byte(i)) * kM;
+  }
+  h ^= h >> 13;
+  h *= kM;
+  return h ^ h >> 15;
+}
+
+}  // namespace
+
+std::int32_t partition_of_key(const std::string& key, std::int32_t count) {
+  return static_cast<std::int32_t>(murmur2(key) & 0x7fffffffU) % count;
+}
+
+}  // namespace bartleby::sim
