@@ -1,0 +1,241 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "engine/mutants.h"
+
+namespace bartleby {
+
+Engine::Engine(EngineConfig config) : shared_(std::move(config), spare_) {
+  BARTLEBY_ASSERT(!shared_.config.cases.empty());
+}
+
+void Engine::step(std::span<const Event> events, Now now, Commands& out) {
+  shared_.now = now;
+  shared_.out = &out;
+  for (const Event& event : events) take(event);
+  settle(now, out);
+}
+
+void Engine::records(const RecordsIn& in, Now now, Commands& out) {
+  shared_.now = now;
+  shared_.out = &out;
+  take(in);
+  shared_.out = &spare_;
+}
+
+void Engine::completions(std::span<const Completion> done, Now now, Commands& out) {
+  shared_.now = now;
+  shared_.out = &out;
+  for (const Completion& c : done) take(c);
+  shared_.out = &spare_;
+}
+
+void Engine::settle(Now now, Commands& out) {
+  shared_.now = now;
+  shared_.out = &out;
+  if (shared_.guard.tick(now.steady)) shared_.alarm(AlarmType::kGuardClosed, {}, Offset(0), 1);
+  for (auto& [index, p] : partitions_) p->tick();
+  dispatch();
+  for (auto& [index, p] : partitions_) p->update_intake();
+  release_ready();
+  maybe_write();
+  if (stopping_ && !stopped_ && partitions_.empty() && !inflight_) {
+    stopped_ = true;
+    out.others.push_back(Stopped{});
+  }
+  shared_.out = &spare_;
+}
+
+PartitionEngine* Engine::find(PartitionRef ref) {
+  const auto at = partitions_.find(ref.index);
+  if (at == partitions_.end()) return nullptr;
+  if (at->second->ref() != ref && !mutant(Mutant::kStaleEpochAccepted)) return nullptr;
+  return at->second.get();
+}
+
+const PartitionEngine* Engine::partition(PartitionRef ref) const {
+  const auto at = partitions_.find(ref.index);
+  return at == partitions_.end() || at->second->ref() != ref ? nullptr : at->second.get();
+}
+
+void Engine::take(const Event& event) {
+  std::visit(
+      [this](const auto& in) {
+        using T = std::decay_t<decltype(in)>;
+        if constexpr (std::is_same_v<T, StopIn>) {
+          stopping_ = true;
+          for (auto& [index, p] : partitions_) p->drain();
+        } else if constexpr (std::is_same_v<T, PauseIn>) {
+          paused_ = in.paused;
+        } else if constexpr (std::is_same_v<T, AssignedIn> || std::is_same_v<T, RevokedIn> || std::is_same_v<T, LostIn> ||
+                             std::is_same_v<T, RecordsIn> || std::is_same_v<T, Completion> || std::is_same_v<T, ReadIn> ||
+                             std::is_same_v<T, WriteIn> || std::is_same_v<T, ResolvedIn> || std::is_same_v<T, ParkedOrder>) {
+          take(in);
+        } else {
+          PartitionEngine* p = find(in.ref);
+          if (p == nullptr) {
+            ++shared_.counters.stale_replies;
+            if constexpr (std::is_same_v<T, JournalIn>)
+              for (const JournalItem& item : in.items)
+                if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+          } else if constexpr (std::is_same_v<T, EndIn>) {
+            p->end_reached(in.next);
+          } else if constexpr (std::is_same_v<T, OutOfRangeIn>) {
+            p->out_of_range(in);
+          } else if constexpr (std::is_same_v<T, OffsetsIn>) {
+            p->offsets_read(in);
+          } else if constexpr (std::is_same_v<T, FencedIn>) {
+            p->writer_fenced(in.answered);
+          } else if constexpr (std::is_same_v<T, JournalIn>) {
+            p->journal_read(in);
+          } else if constexpr (std::is_same_v<T, LogIn>) {
+            p->log_read(in);
+          }
+        }
+      },
+      event);
+}
+
+void Engine::take(const AssignedIn& in) {
+  if (partitions_.contains(in.ref.index)) remove(partitions_.at(in.ref.index)->ref());
+  auto p = std::make_unique<PartitionEngine>(in.ref, in.traits, in.dlq, shared_);
+  PartitionEngine& made = *p;
+  partitions_[in.ref.index] = std::move(p);
+  made.begin();
+  if (stopping_) made.drain();
+}
+
+void Engine::take(const RevokedIn& in) {
+  if (PartitionEngine* p = find(in.ref)) p->drain();
+  else shared_.out->others.push_back(ReleasePartition{in.ref});
+}
+
+void Engine::take(const LostIn& in) {
+  if (find(in.ref) != nullptr) remove(in.ref);
+}
+
+void Engine::drop_records(std::span<const RecordRef> records) {
+  ++shared_.counters.stale_replies;
+  for (const RecordRef& r : records)
+    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+}
+
+void Engine::take(const RecordsIn& in) {
+  if (PartitionEngine* p = find(in.ref)) p->admit(in.records);
+  else drop_records(in.records);
+}
+
+void Engine::take(const ReadIn& in) {
+  if (PartitionEngine* p = find(in.ref)) p->range_read(in);
+  else drop_records(in.records);
+}
+
+void Engine::drop_outcome(const Completion& in) {
+  ++shared_.counters.stale_replies;
+  if (!in.last) return;
+  if (in.last->story != kNone) shared_.out->free_stories.push_back(in.last->story);
+  if (in.last->emit != kNone) shared_.out->free_emits.push_back(in.last->emit);
+}
+
+void Engine::take(const Completion& in) {
+  suspect_running_ = false;
+  if (PartitionEngine* p = find(in.token.ref)) {
+    p->completed(in);
+    return;
+  }
+  if (orphans_ > 0) {
+    --orphans_;
+    --shared_.running;
+  }
+  drop_outcome(in);
+}
+
+void Engine::take(const ParkedOrder& in) {
+  for (auto& [index, p] : partitions_)
+    if (!in.ref || *in.ref == p->ref()) p->order(in);
+}
+
+void Engine::remove(PartitionRef ref) {
+  const auto at = partitions_.find(ref.index);
+  if (at == partitions_.end()) return;
+  if (probe_partition_ == at->second->ref()) shared_.guard.probe_gone();
+  shared_.guard.forget(at->second->ref());
+  at->second->lost();
+  orphans_ += at->second->runs();
+  partitions_.erase(at);
+}
+
+// A partition that has said everything it had to say, or never said anything, is handed over.
+void Engine::release_ready() {
+  std::vector<PartitionRef> gone;
+  for (auto& [index, p] : partitions_)
+    if (p->phase() == Phase::kRefused && (p->handing_over() || stopping_)) gone.push_back(p->ref());
+  for (const PartitionRef ref : gone) {
+    remove(ref);
+    shared_.out->others.push_back(ReleasePartition{ref});
+  }
+}
+
+// ---- who runs ------------------------------------------------------------------------------------------
+
+void Engine::dispatch() {
+  if (paused_ || partitions_.empty()) return;
+  const auto by_turn = [this](auto&& f) {  // every partition once, beginning with another one each time
+    const auto n = static_cast<std::uint32_t>(partitions_.size());
+    auto at = partitions_.begin();
+    std::advance(at, turn_ % n);
+    ++turn_;
+    for (std::uint32_t k = 0; k < n; ++k) {
+      if (!f(*at->second)) return;
+      if (++at == partitions_.end()) at = partitions_.begin();
+    }
+  };
+  if (suspect_running_) return;  // it runs alone
+  if (shared_.guard.open() && !mutant(Mutant::kGuardDoesNotStop)) {
+    if (!shared_.guard.may_probe(shared_.now.steady)) return;
+    by_turn([this](PartitionEngine& p) {
+      if (!p.dispatch_probe()) return true;
+      shared_.guard.probe_started(shared_.now.steady);
+      probe_partition_ = p.ref();
+      return false;
+    });
+    return;
+  }
+  const bool suspects = std::ranges::any_of(partitions_, [](const auto& p) { return p.second->has_suspects(); });
+  if (suspects) {
+    const bool ready = std::ranges::any_of(partitions_, [](const auto& p) { return p.second->ready(); });
+    const bool their_second = (ms(shared_.now.steady) / 1000) % 2 == 1;
+    if (their_second || (!ready && shared_.running == 0)) {
+      if (shared_.running > 0) return;
+      by_turn([this](PartitionEngine& p) {
+        if (!p.run_suspect()) return true;
+        suspect_running_ = true;
+        return false;
+      });
+      return;
+    }
+  }
+  std::uint32_t room = shared_.config.concurrency > shared_.running ? shared_.config.concurrency - shared_.running : 0;
+  if (room == 0) return;
+  by_turn([&](PartitionEngine& p) {
+    room -= p.dispatch(room);
+    return room > 0;
+  });
+}
+
+Instant Engine::next_wakeup() const {
+  Instant at = shared_.guard.next_event(shared_.now.steady);
+  for (const auto& [index, p] : partitions_) {
+    at = std::min(at, p->next_wakeup());
+    Instant write = kNever;
+    if (!inflight_ && p->wants_write(write)) at = std::min(at, std::max(write, write_not_before_));
+    if (p->has_suspects()) at = std::min(at, Instant(Duration((ms(shared_.now.steady) / 1000 + 1) * 1000)));
+  }
+  if (inflight_ && inflight_->unknown) at = std::min(at, inflight_->resolve_at);
+  for (const auto& [id, d] : shared_.destinations)
+    if (d.suspended && !inflight_) at = std::min(at, std::max(d.suspended_until, write_not_before_));
+  return at;
+}
+
+}  // namespace bartleby

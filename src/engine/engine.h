@@ -1,0 +1,97 @@
+// The worker as a pure state machine: events in, commands out.
+//
+// No thread, clock, I/O or global. The same events at the same times give the same commands, bit for bit; that is
+// what the simulation relies on and what lets a recorded run be replayed. One thread calls it. It owns what spans
+// partitions: concurrency, the byte budget, the guard, suspects, and the one write in flight. Answers that
+// belong to an assignment that is over are ignored and counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/commands.h"
+#include "engine/events.h"
+#include "engine/partition.h"
+#include "engine/shared.h"
+
+namespace bartleby {
+
+class Engine {
+ public:
+  explicit Engine(EngineConfig config);
+
+  // Takes the events in their order, then lets time pass to `now`. Appends to `out`.
+  void step(std::span<const Event> events, Now now, Commands& out);
+
+  // The hot path without a variant: records of one partition, completions.
+  void records(const RecordsIn& in, Now now, Commands& out);
+  void completions(std::span<const Completion> done, Now now, Commands& out);
+  void settle(Now now, Commands& out);  // after them: dispatch, write, timers
+
+  // When to call again if nothing happens.
+  Instant next_wakeup() const;
+
+  bool stopped() const { return stopped_; }
+  const EngineCounters& counters() const { return shared_.counters; }
+  const OutageGuard& guard() const { return shared_.guard; }
+  std::uint64_t bytes() const { return shared_.bytes; }
+  std::uint32_t running() const { return shared_.running; }
+  const PartitionEngine* partition(PartitionRef ref) const;
+  const std::map<std::uint32_t, std::unique_ptr<PartitionEngine>>& partitions() const { return partitions_; }
+  const EngineConfig& config() const { return shared_.config; }
+  bool writing() const { return inflight_.has_value(); }
+  bool paused() const { return paused_; }
+
+ private:
+  struct InFlight {
+    WriteSerial serial;
+    bool unknown = false;
+    Instant resolve_at = kNever;
+    std::vector<PartitionRef> refs;
+    std::optional<DestinationId> probe;
+    std::vector<PlannedRecord> records;
+  };
+
+  void take(const Event& event);
+  void take(const AssignedIn& in);
+  void take(const RevokedIn& in);
+  void take(const LostIn& in);
+  void take(const RecordsIn& in);
+  void take(const Completion& in);
+  void take(const ReadIn& in);
+  void take(const WriteIn& in);
+  void take(const ResolvedIn& in);
+  void take(const ParkedOrder& in);
+  PartitionEngine* find(PartitionRef ref);
+  void drop_records(std::span<const RecordRef> records);
+  void drop_outcome(const Completion& in);
+
+  void dispatch();
+  void maybe_write();
+  bool build_write(std::optional<DestinationId> probe);
+  void finish_write(bool done);
+  void remove(PartitionRef ref);
+  void release_ready();
+
+  Shared shared_;
+  Commands spare_;  // where commands go between steps; always empty
+  std::map<std::uint32_t, std::unique_ptr<PartitionEngine>> partitions_;  // by index
+  std::uint32_t turn_ = 0;       // whose partition is first, in dispatch and writes
+  std::uint32_t orphans_ = 0;    // runs of partitions that are gone
+  std::uint64_t serial_ = 0;
+  std::optional<InFlight> inflight_;
+  Instant write_not_before_{};
+  Duration write_pause_{0};
+  bool suspect_running_ = false;
+  std::optional<PartitionRef> probe_partition_;
+  bool paused_ = false;
+  bool stopping_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace bartleby

@@ -1,0 +1,173 @@
+// The one write: when it begins, what it carries, and what its answer means.
+//
+// At most one is in flight, and while the outcome of one is unknown there is no other: it is resolved by the broker
+// (which shuts out a late request) and the metadata then says whether our serial took effect. A record that is
+// refused fails alone; its destination is left alone for a while and then tried with one item in a write of
+// its own.
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "engine/mutants.h"
+
+namespace bartleby {
+namespace {
+
+constexpr Duration kWriteRetry{20};
+constexpr Duration kWriteRetryMax{1000};
+
+}  // namespace
+
+void Engine::maybe_write() {
+  const Instant now = shared_.now.steady;
+  if (inflight_) {
+    if (inflight_->unknown && now >= inflight_->resolve_at) {
+      inflight_->resolve_at = kNever;
+      shared_.out->others.push_back(ResolveWrite{inflight_->serial});
+    }
+    return;
+  }
+  if (now < write_not_before_) return;
+  for (auto& [id, d] : shared_.destinations) {
+    if (!d.suspended || d.probing || now < d.suspended_until) continue;
+    d.probing = true;
+    if (build_write(id)) return;
+    // Nothing waits for it any more: it is as good as new.
+    shared_.works(id);
+    for (auto& [index, p] : partitions_) p->retry_blocked();
+    break;
+  }
+  const bool due = std::ranges::any_of(partitions_, [&](const auto& p) {
+    Instant at = kNever;
+    return p.second->wants_write(at) && at <= now;
+  });
+  // Everything that wants to be written waits for a destination: look again a little later.
+  if (due && !build_write(std::nullopt)) write_not_before_ = now + kWriteRetry;
+}
+
+bool Engine::build_write(std::optional<DestinationId> probe) {
+  WritePlan plan;
+  plan.serial = WriteSerial(++serial_);
+  InFlight flight;
+  flight.serial = plan.serial;
+  flight.probe = probe;
+  std::uint32_t records = 0;
+  std::uint64_t bytes = 0;
+  const auto n = static_cast<std::uint32_t>(partitions_.size());
+  if (n == 0) return false;
+  auto at = partitions_.begin();
+  std::advance(at, turn_ % n);
+  for (std::uint32_t k = 0; k < n; ++k) {
+    PartitionEngine& p = *at->second;
+    if (++at == partitions_.end()) at = partitions_.begin();
+    if (probe && p.phase() == Phase::kReleasing) continue;  // its last write carries everything
+    std::vector<WriteItem> items;
+    const bool own_journal = probe && *probe == p.journal_destination();
+    p.choose_items(records, bytes, items, probe.has_value() && !own_journal, probe.value_or(DestinationId{}));
+    if (probe && !own_journal && items.empty()) continue;
+    if (p.build_cut(items, plan.serial, plan)) flight.refs.push_back(p.ref());
+    if (probe && !flight.refs.empty()) break;
+  }
+  if (flight.refs.empty()) return false;
+  flight.records = plan.records;
+  inflight_ = std::move(flight);
+  ++shared_.counters.writes;
+  shared_.out->others.push_back(std::move(plan));
+  return true;
+}
+
+void Engine::take(const WriteIn& in) {
+  if (!inflight_ || inflight_->serial != in.serial || inflight_->unknown) {
+    ++shared_.counters.stale_replies;
+    return;
+  }
+  switch (in.result) {
+    case WriteResult::kDone: finish_write(true); return;
+    case WriteResult::kUnknown:
+      if (mutant(Mutant::kUnknownTakenForDone)) {
+        finish_write(true);
+        return;
+      }
+      if (mutant(Mutant::kUnknownTakenForNotDone)) {
+        finish_write(false);
+        return;
+      }
+      inflight_->unknown = true;
+      inflight_->resolve_at = shared_.now.steady;
+      return;
+    case WriteResult::kNotDone: finish_write(false); return;
+    case WriteResult::kRefused: break;
+  }
+  if (mutant(Mutant::kRefusedTakenForDone)) {
+    finish_write(true);
+    return;
+  }
+  const std::vector<PlannedRecord> records = std::move(inflight_->records);
+  const std::vector<PartitionRef> refs = inflight_->refs;
+  finish_write(false);
+  write_not_before_ = shared_.now.steady;  // the rest goes at once
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> seen;
+  for (const RefusedItem& refused : in.refused) {
+    BARTLEBY_ASSERT(refused.index < records.size());
+    const PlannedRecord& r = records[refused.index];
+    const std::pair<std::uint32_t, std::uint32_t> who{r.partition, r.source};
+    PartitionEngine* p = find(refs[r.partition]);
+    bool took_story = false;
+    if (p != nullptr && std::ranges::find(seen, who) == seen.end()) {  // one refusal per message is enough
+      seen.push_back(who);
+      took_story = p->item_refused(r.source, r.type, refused);
+    }
+    if (!took_story && refused.story != kNone) shared_.out->free_stories.push_back(refused.story);
+  }
+}
+
+void Engine::take(const ResolvedIn& in) {
+  if (!inflight_ || inflight_->serial != in.serial || !inflight_->unknown) {
+    ++shared_.counters.stale_replies;
+    return;
+  }
+  if (!in.answered) {
+    inflight_->resolve_at = shared_.now.steady + Duration(100);
+    return;
+  }
+  // Whoever still owns a partition of the write reads there what became of it; the others do not care.
+  std::optional<bool> done;
+  for (const ResolvedPartition& r : in.partitions) {
+    if (find(r.ref) == nullptr || !r.offset) continue;
+    const DecodedMetadata m = decode_metadata(r.metadata, *r.offset);
+    const bool ours = m.origin == MetadataOrigin::kOurs && m.metadata.serial == in.serial &&
+                      (m.metadata.writer == shared_.config.writer || m.metadata.writer.empty());
+    done = done.value_or(false) || ours;
+  }
+  finish_write(done.value_or(false));
+}
+
+void Engine::finish_write(bool done) {
+  const InFlight flight = std::move(*inflight_);
+  inflight_.reset();
+  if (done) {
+    write_pause_ = Duration(0);
+    write_not_before_ = shared_.now.steady;
+  } else {
+    write_pause_ = std::clamp(write_pause_ * 2, kWriteRetry, kWriteRetryMax);
+    write_not_before_ = shared_.now.steady + write_pause_;
+  }
+  if (flight.probe) {
+    if (done) {
+      shared_.works(*flight.probe);
+      for (auto& [index, p] : partitions_) p->retry_blocked();
+    } else if (const auto at = shared_.destinations.find(*flight.probe); at != shared_.destinations.end()) {
+      at->second.probing = false;
+    }
+  }
+  for (const PartitionRef ref : flight.refs) {
+    PartitionEngine* p = find(ref);
+    if (p == nullptr) continue;
+    const bool release = p->has_cut() && p->cut().release;
+    p->written(done);
+    if (!done || !release) continue;
+    remove(ref);
+    shared_.out->others.push_back(ReleasePartition{ref});
+  }
+}
+
+}  // namespace bartleby

@@ -1,0 +1,398 @@
+// One partition of a worker: from admission to verdict to commit.
+//
+// Every message belongs to a lane and every lane is fast or slow. A fast lane is wholly in memory and nothing of
+// it has failed: it costs a link in a list and a byte in the window. The first failure, letter, emitted record
+// or overflow makes a lane slow: from then on it has a place in `order_` by its first unsettled offset, and
+// that place is all a cut needs to know. So what is committed is read off two things: the lowest open offset
+// of the window and the lowest slow lane.
+//
+// The hardest idea: the live state runs ahead of what is durable. A message whose end must leave something
+// behind (a letter, an emitted record, a journal entry) stays in its lane as `kSettling` or `kDying` until the
+// write that carries it is answered, and a cut counts it as finished only if this very write carries it.
+//
+// No thread, clock or I/O; driven by Engine. Broken invariants assert.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codec/journal.h"
+#include "codec/metadata.h"
+#include "engine/lane_table.h"
+#include "engine/offset_order.h"
+#include "engine/shared.h"
+#include "engine/slab.h"
+#include "engine/timer_wheel.h"
+#include "engine/window.h"
+
+namespace bartleby {
+
+constexpr Offset kNoOffset{INT64_MAX};
+
+enum class State : std::uint8_t {
+  kQueued,    // in memory or about to be read again, waits for its turn
+  kRunning,
+  kFetching,  // its turn has come, its bytes are being read again
+  kFailed,    // failed; the journal does not know it yet
+  kParked,    // waits for its next attempt
+  kKept,      // exhausted and may not be dead-lettered; waits for people
+  kDying,     // becomes a letter; not durable yet
+  kSettling,  // succeeded; what it leaves behind is not durable yet
+  kFinished,  // over, but something before it in its lane is not
+};
+
+enum EntryFlag : std::uint8_t {
+  kInWrite = 1,    // the write in flight carries its item
+  kPending = 2,    // has an item that waits for a write
+  kDecision = 4,   // the item in the write is the decision alone, not the letter
+  kCounted = 8,    // finished durably and counted
+  kDoomed = 16,    // must not run again: becomes a letter, `Facts::reason` says why
+  kSkipped = 32,   // finished by skipping
+  kReserve = 64,   // its bytes are the reserved message
+  kUnread = 128,   // known by its offset alone
+};
+
+struct Entry {
+  Offset offset;
+  Timestamp timestamp;
+  std::uint32_t slot = kNone;
+  std::uint32_t size = 0;
+  std::uint32_t lane = kNone;
+  std::uint32_t next = kNone;
+  std::uint32_t facts = kNone;
+  std::uint32_t serial = 0;  // of its Run, or of its read
+  std::uint16_t case_id = 0;
+  State state = State::kQueued;
+  std::uint8_t flags = 0;         // EntryFlag
+  std::uint8_t record_flags = 0;  // RecordFlag
+  Reason refuse_reason = Reason::kUnknown;
+};
+
+// What a message has besides its place: only those that failed, died or emitted have one.
+struct Facts {
+  Timestamp due;
+  Timestamp first_failure;
+  Timestamp last_failure;
+  Instant due_steady{};
+  std::uint64_t live = 0;  // fingerprint of its journal entry; meaningful with has_live
+  TimerLink timer;
+  std::uint32_t entry = kNone;
+  std::uint32_t story = kNone;
+  std::uint32_t emit = kNone;
+  std::uint32_t emit_topic = kNone;
+  std::uint32_t throttled_ms = 0;
+  std::uint32_t emit_bytes = 0;
+  std::uint16_t emit_records = 0;
+  std::uint16_t attempts = 0;
+  Kind kind = Kind::kTransient;
+  Reason reason = Reason::kUnknown;
+  Fate fate = Fate::kDone;
+  std::uint8_t form = 0;
+  bool has_live : 1 = false;
+  bool self : 1 = false;       // out of its lane, in the journal's words too
+  bool decided : 1 = false;    // the journal holds the decision to dead-letter
+  bool lost : 1 = false;       // retention took the bytes
+  bool with_record : 1 = false;  // the journal entry holds the bytes
+  bool emits : 1 = false;
+};
+
+struct LaneState {
+  Lane hash;
+  std::uint32_t chain = kNone;
+  std::uint32_t head = kNone;     // first entry that is not settled
+  std::uint32_t tail = kNone;
+  std::uint32_t current = kNone;  // first entry without a decision
+  std::uint32_t count = 0;        // entries in the list
+  std::uint32_t bytes = 0;        // of them in memory
+  std::uint32_t stamp = 0;        // of the cut that saw it
+  Offset log_from = kNoOffset;    // from here on its messages lie in the log only
+  Offset key = kNoOffset;         // its place in order_
+  std::uint16_t running = 0;      // entries in the present Run
+  bool slow : 1 = false;
+  bool solo : 1 = false;      // one message without followers: no key, or out of its lane
+  bool ready : 1 = false;     // in the ready queue
+  bool in_pass : 1 = false;   // the sweep brings its messages
+  bool unknown : 1 = false;   // whether the log has followers is not known
+  bool suspect : 1 = false;   // waits for its turn to run alone
+};
+
+// What one write says about this partition, until it is answered.
+struct CutInFlight {
+  bool claim = false;
+  bool release = false;
+  Offset low, high;
+  JournalCheck check;
+  std::vector<std::uint32_t> items;                      // entries whose item the write carries
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> puts;  // entry, fingerprint of its new live entry
+  std::vector<std::uint32_t> erased;                     // entries whose live entry goes
+  std::vector<MessageEntry> done_puts;
+  std::vector<Offset> done_erases;
+  std::vector<HeadEntry> head_puts;
+  std::vector<Lane> head_erases;
+  std::size_t strays = 0;
+  VerdictCounters extra;  // finished messages that only a `done` entry of this cut covers
+};
+
+enum class Phase : std::uint8_t {
+  kReadUnstable, kFencing, kReadStable, kReadLog, kReadJournal, kClaiming, kRunning, kDraining, kReleasing, kRefused,
+};
+
+// An item chosen for a write.
+struct WriteItem {
+  std::uint32_t entry;
+  bool decision;  // journal the decision instead of publishing the letter
+};
+
+class PartitionEngine {
+ public:
+  PartitionEngine(PartitionRef ref, TopicTraits traits, std::uint32_t dlq, Shared& shared);
+  PartitionEngine(const PartitionEngine&) = delete;
+  PartitionEngine& operator=(const PartitionEngine&) = delete;
+
+  // ---- takeover (partition_takeover.cc)
+  void begin();
+  void offsets_read(const OffsetsIn& in);
+  void writer_fenced(bool answered);
+  void log_read(const LogIn& in);
+  void journal_read(const JournalIn& in);
+
+  // ---- admission and the log (partition_admit.cc, partition_sweep.cc)
+  void admit(std::span<const RecordRef> records);
+  void end_reached(Offset next);
+  void out_of_range(const OutOfRangeIn& in);
+  void range_read(const ReadIn& in);
+
+  // ---- attempts (partition_attempts.cc)
+  void completed(const Completion& c);
+  void due_timers();
+  // Starts up to `room` runs; each takes one. Returns how many.
+  std::uint32_t dispatch(std::uint32_t room);
+  bool dispatch_probe();
+  bool run_suspect();
+  void order(const ParkedOrder& order);
+  void look_at_retention();
+
+  // ---- writes (partition_cut.cc)
+  void choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items, bool probe_only,
+                    DestinationId probe);
+  // Adds this partition's part of a write. False: nothing to say, or not now.
+  bool build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan);
+  void written(bool done);
+  // Returns true if it took the story.
+  bool item_refused(std::uint32_t entry, RecordType type, const RefusedItem& refused);
+  void retry_blocked();
+
+  // ---- end (partition_stop.cc)
+  void drain();
+  bool may_release() const;
+  void lost();  // gives back what it holds
+  bool handing_over() const { return handing_over_; }
+
+  void tick();
+  Instant next_wakeup() const;
+  bool wants_write(Instant& at) const;
+  void update_intake();
+  void serve_reads();
+  std::uint64_t evict_held(std::uint64_t wanted);
+
+  PartitionRef ref() const { return ref_; }
+  Phase phase() const { return phase_; }
+  std::uint32_t runs() const { return runs_ + orphans_; }
+  bool has_cut() const { return cut_.has_value(); }
+  const CutInFlight& cut() const { return *cut_; }
+  bool ready() const { return !ready_.empty(); }
+  bool has_suspects() const { return !suspects_.empty(); }
+  Offset frontier() const { return window_.end(); }
+  Offset committed() const { return low_; }
+  Offset high() const { return high_; }
+  std::size_t parked() const { return timers_.size() + kept_; }
+  std::size_t held() const;
+  std::size_t in_memory() const { return entries_.size(); }
+  std::size_t memory_bytes() const;
+  std::uint32_t dlq() const { return dlq_; }
+  Timestamp oldest_waiting() const;
+  const TopicTraits& traits() const { return traits_; }
+  DestinationId journal_destination() const { return {DestinationType::kJournal, ref_.index}; }
+
+  friend class Explainer;
+  friend class PartitionInspector;  // tests
+
+  // TimerWheel's view of the facts.
+  TimerLink& link(std::uint32_t i) { return facts_[i].timer; }
+  Instant due(std::uint32_t i) const { return facts_[i].due_steady; }
+
+ private:
+  // lanes
+  std::uint32_t open_lane(Lane hash, bool solo);
+  void close_if_empty(std::uint32_t lane);
+  void make_slow(std::uint32_t lane);
+  void place(std::uint32_t lane);
+  Offset lane_from(const LaneState& l) const;
+  bool spilled(const LaneState& l) const { return l.log_from != kNoOffset; }
+  void append(std::uint32_t lane, std::uint32_t entry);
+  void unlink(std::uint32_t entry);
+  std::uint32_t move_to_solo(std::uint32_t entry);
+  void pop_settled(std::uint32_t lane);
+  void spill_after(std::uint32_t lane, std::uint32_t last_kept);
+  void set_ready(std::uint32_t lane);
+  std::uint32_t new_entry(const RecordRef& r);
+  void free_entry(std::uint32_t e);
+  void free_bytes(Entry& e);
+  void set_bytes(Entry& e, std::uint32_t slot, std::uint32_t size);
+  std::uint32_t facts_of(std::uint32_t e);
+  void drop_facts(Entry& e);
+
+  // admission
+  void admit_one(const RecordRef& r);
+  bool has_room(const LaneState& l, std::uint32_t size) const;
+  // What the journal knows of this record; takes the note. Sets `finished` if it must not run at all.
+  std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
+  bool attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
+
+  // attempts
+  void advance(std::uint32_t lane);
+  std::uint32_t take_lane(std::deque<std::uint32_t>& queue);
+  void run(std::uint32_t lane, bool alone, bool probe);
+  void finish(std::uint32_t e, Fate fate);
+  void failed(std::uint32_t e, const Outcome& o);
+  void die(std::uint32_t e, Reason reason);
+  void settle(std::uint32_t e);
+  void park(std::uint32_t e);
+  void parked_durably(std::uint32_t e);
+  void add_pending(std::uint32_t e);
+  void doom(std::uint32_t e, Reason reason);
+  bool expiring(const Entry& e) const;
+  void fetch(std::uint32_t e);
+  void message_read(std::uint32_t e, const ReadIn& in);
+  bool suspicious(const Entry& e) const;
+  std::uint32_t deaths(const Entry& e) const;
+  void count_plain(const Entry& e, Fate fate);
+
+  // sweep
+  void start_pass();
+  void end_pass();
+  void leave_pass(std::uint32_t lane, Offset stopped_at, bool again);
+  void sweep_one(const RecordRef& r);
+
+  // cuts
+  struct HeadInCut {
+    Offset from;
+    std::uint32_t lane;
+    bool in_journal;
+  };
+  DestinationId destination_of(const Entry& e) const;
+  std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
+  MessageEntry entry_of(const Entry& e) const;
+  Offset from_in_cut(const LaneState& l, bool& in_journal) const;
+  void collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all);
+  void build_claim(WriteSerial serial, WritePlan& plan);
+  void plan_message(std::uint32_t e, Offset high, WritePlan& plan, std::uint32_t cut_index);
+  bool lane_open_at(std::optional<Lane> lane, Offset offset) const;
+  void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan, std::uint32_t cut_index);
+  VerdictCounters counters_in_cut(Offset high) const;
+  void apply_cut();
+  void revert_cut();
+  void add_back_to_front(std::uint32_t lane);
+
+  // takeover
+  void take_over();
+  void sort_entries(bool trusted);
+  void open_listed();
+  void start_running();
+  void ask();
+  void ask_later();
+  void restart();
+  void forget_live();
+
+  PartitionRef ref_;
+  TopicTraits traits_;
+  std::uint32_t dlq_;
+  Shared& shared_;
+  Phase phase_ = Phase::kReadUnstable;
+  Instant retry_at_ = kNever;
+  Duration retry_pause_{0};
+
+  // takeover
+  DecodedMetadata found_;
+  std::optional<Offset> found_offset_;
+  std::vector<JournalItem> found_entries_;
+  Offset log_start_{0}, log_end_{0};
+  std::uint64_t log_bytes_ = 0;
+  Instant next_log_look_{};
+  Offset lost_below_{0};  // messages below are known to be gone
+  bool trusted_ = false;  // metadata and journal agree
+  std::map<Lane, Offset> heads_found_;
+  std::set<Offset> solos_found_;
+  std::vector<JournalItem> heads_now_;
+  std::vector<std::uint32_t> opened_;
+
+  // durable
+  Offset low_{0}, high_{0};
+  JournalCheck check_;
+  std::uint32_t unclean_ = 0;
+  VerdictCounters base_;  // verdicts below the window, and those with entries
+  std::map<Offset, MessageEntry> live_done_;
+  std::map<Lane, Offset> live_heads_;
+  std::vector<JournalEntry> strays_;  // in the journal, belong to nothing
+
+  // live
+  Slab<Entry> entries_;
+  Slab<Facts> facts_;
+  Slab<LaneState> lanes_;
+  LaneTable<LaneState> table_;
+  OffsetOrder order_;
+  Window window_;
+  TimerWheel<PartitionEngine> timers_;
+  std::deque<std::uint32_t> ready_;
+  std::deque<std::uint32_t> suspects_;
+  std::deque<std::uint32_t> pending_;
+  std::vector<std::uint32_t> blocked_;  // items whose destination is suspended
+  std::deque<std::uint32_t> room_queue_;  // entries whose bytes must be read again
+  std::map<std::uint32_t, std::uint32_t> reads_;  // serial of a read on its way, entry
+  Instant fetch_retry_at_{};
+  std::set<std::uint32_t> wanting_;  // lanes whose messages lie in the log and have room
+  std::map<Offset, JournalItem> notes_;   // entries whose message has not come by yet
+  std::set<Offset> self_offsets_;         // messages that left their lane before this takeover
+  std::map<Offset, std::vector<Obituary>> obituaries_;
+  std::vector<std::uint32_t> due_;  // lanes; kept for its memory
+  std::size_t kept_ = 0;
+  std::uint32_t runs_ = 0;     // Run commands without their completion
+  std::uint32_t orphans_ = 0;  // of these, those of an earlier life
+  std::uint32_t serial_ = 0;
+  bool unblock_ = false;
+  bool intake_open_ = false;
+  bool intake_known_ = false;
+  bool at_limit_ = false;
+
+  // sweep
+  struct After {
+    std::vector<RecordRef> records;  // admitted beyond the end of the pass
+    Offset overflow = kNoOffset;
+    std::uint32_t bytes = 0;
+  };
+  bool sweeping_ = false;
+  std::uint32_t sweep_serial_ = 0;
+  Offset pass_end_{0};
+  std::vector<std::uint32_t> pass_lanes_;
+  std::map<std::uint32_t, After> after_;
+  Instant sweep_retry_at_{};
+
+  // writes
+  std::optional<CutInFlight> cut_;
+  std::uint32_t stamp_ = 0;
+  bool dirty_ = false;
+  Instant dirty_since_ = kNever;
+  Instant items_since_ = kNever;
+
+  // stop
+  Instant drain_until_ = kNever;
+  bool handing_over_ = false;
+};
+
+}  // namespace bartleby

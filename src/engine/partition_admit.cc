@@ -1,0 +1,186 @@
+// Admission: a record from the live end of the log finds its lane, or is finished at once.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+
+void PartitionEngine::admit(std::span<const RecordRef> records) {
+  const bool plain = notes_.empty() && obituaries_.empty();
+  for (const RecordRef& r : records) {
+    if (r.offset < window_.end() || phase_ != Phase::kRunning) {  // read twice, or no longer wanted
+      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+      continue;
+    }
+    if (plain && (r.flags & (kKeyless | kSkip | kRefuse)) == 0 && table_.find(r.lane) == kNone) {
+      // The happy path: a key with nothing open.
+      const std::uint32_t lane = open_lane(r.lane, false);
+      const std::uint32_t e = new_entry(r);
+      append(lane, e);
+      window_.append(r.offset, Mark::kOpen, e);
+      set_ready(lane);
+      continue;
+    }
+    admit_one(r);
+  }
+  dirty_ = true;
+}
+
+void PartitionEngine::admit_one(const RecordRef& r) {
+  const auto note = take_note(r.offset, r.timestamp);
+  const MessageEntry* m = note ? &std::get<MessageEntry>(note->entry) : nullptr;
+  const auto forget_bytes = [&] {
+    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+  };
+  if (m != nullptr && m->done) {  // finished in an earlier life, beyond what the commit could say
+    window_.append(r.offset, Mark::kElsewhere, kNone);
+    forget_bytes();
+    return;
+  }
+  if ((r.flags & kSkip) != 0 && m == nullptr) {
+    window_.append(r.offset, Mark::kSkipped, kNone);
+    forget_bytes();
+    return;
+  }
+  const bool solo = (r.flags & kKeyless) != 0 || (m != nullptr && m->self);
+  std::uint32_t lane = solo ? kNone : table_.find(r.lane);
+  if (lane == kNone) lane = open_lane(r.lane, solo);
+  LaneState& l = lanes_[lane];
+
+  if (l.in_pass && r.offset >= pass_end_) {  // its turn comes when the pass has brought what lies before it
+    After& after = after_[lane];
+    window_.append(r.offset, Mark::kElsewhere, kNone);
+    if (note) notes_[r.offset] = *note;
+    if (after.overflow == kNoOffset && after.records.size() < shared_.config.lane_messages &&
+        after.bytes + r.size <= shared_.config.lane_bytes && !shared_.over_budget()) {
+      after.records.push_back(r);
+      after.bytes += r.size;
+      shared_.bytes += r.size;
+    } else {
+      after.overflow = std::min(after.overflow, r.offset);
+      forget_bytes();
+    }
+    return;
+  }
+  if (spilled(l) || !has_room(l, r.size)) {
+    if (note) notes_[r.offset] = *note;
+    window_.append(r.offset, Mark::kElsewhere, kNone);
+    forget_bytes();
+    if (!spilled(l)) {
+      make_slow(lane);
+      l.log_from = r.offset;
+      place(lane);
+    }
+    return;
+  }
+  const std::uint32_t e = new_entry(r);
+  append(lane, e);
+  window_.append(r.offset, l.slow ? Mark::kElsewhere : Mark::kOpen, e);
+  if (note) attach_note(lane, e, *note);
+  if (lanes_[lane].current == e) advance(lane);
+}
+
+bool PartitionEngine::has_room(const LaneState& l, std::uint32_t size) const {
+  if (l.count == 0) return true;
+  if (l.count > shared_.config.lane_messages || l.bytes + size > shared_.config.lane_bytes) return false;
+  return !(l.slow && shared_.over_budget());
+}
+
+// What the journal knows of the record at this offset. An entry counts only for the record it was written for.
+std::optional<JournalItem> PartitionEngine::take_note(Offset offset, Timestamp timestamp) {
+  if (notes_.empty()) return std::nullopt;
+  const auto at = notes_.find(offset);
+  if (at == notes_.end()) return std::nullopt;
+  JournalItem note = std::move(at->second);
+  notes_.erase(at);
+  const MessageEntry& m = std::get<MessageEntry>(note.entry);
+  if (m.timestamp == timestamp || mutant(Mutant::kEntryTimestampIgnored)) {
+    if (m.done) live_done_[offset] = m;
+    return note;
+  }
+  if (note.story != kNone) shared_.out->free_stories.push_back(note.story);
+  strays_.push_back(note.entry);
+  ++shared_.counters.stale_entries;
+  shared_.alarm(AlarmType::kStaleEntry, ref_, offset);
+  return std::nullopt;
+}
+
+// Gives an entry its story back. Returns true if it left the lane.
+bool PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note) {
+  const MessageEntry& m = std::get<MessageEntry>(note.entry);
+  make_slow(lane);
+  const std::uint32_t i = facts_of(entry);
+  Facts& f = facts_[i];
+  f.attempts = static_cast<std::uint16_t>(std::min<std::uint32_t>(m.attempts, 65535));
+  f.kind = m.kind;
+  f.due = m.due;
+  f.first_failure = m.first_failure;
+  f.last_failure = m.last_failure;
+  f.throttled_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(m.throttled.count(), 0, UINT32_MAX));
+  f.story = note.story;
+  f.self = m.self;
+  f.has_live = true;
+  f.live = fingerprint(note.entry);
+  if (m.dead) {
+    f.decided = true;
+    f.reason = *m.dead;
+  }
+  // The calendar may have jumped since: never wait longer than was meant when it failed.
+  const Duration meant = std::max(Duration(0), m.due - m.last_failure);
+  const Duration left = std::clamp(m.due - shared_.now.wall, Duration(0), meant);
+  f.due_steady = shared_.now.steady + left;
+  return m.self;
+}
+
+void PartitionEngine::end_reached(Offset next) {
+  if (phase_ != Phase::kRunning || next <= window_.end()) return;
+  window_.skip_to(next);
+  dirty_ = true;
+}
+
+// The position to read from does not exist. The records in between are gone, and that is said; where the log is
+// shorter than what was committed, the topic is another one and is read from its start.
+void PartitionEngine::out_of_range(const OutOfRangeIn& in) {
+  if (phase_ != Phase::kRunning) return;
+  log_start_ = in.log_start;
+  log_end_ = in.log_end;
+  const Offset frontier = window_.end();
+  if (frontier < in.log_start) {
+    shared_.alarm(AlarmType::kOffsetReset, ref_, frontier, static_cast<std::uint64_t>(in.log_start.v - frontier.v));
+    window_.skip_to(in.log_start);
+    dirty_ = true;
+    shared_.out->others.push_back(StartReading{ref_, in.log_start});
+  } else if (frontier > in.log_end) {
+    shared_.alarm(AlarmType::kOffsetReset, ref_, frontier, static_cast<std::uint64_t>(frontier.v - in.log_end.v));
+    restart();
+  } else {
+    shared_.out->others.push_back(StartReading{ref_, frontier});
+  }
+}
+
+void PartitionEngine::update_intake() {
+  const EngineConfig& c = shared_.config;
+  bool limit = false;
+  if (phase_ == Phase::kRunning) {
+    const Offset lowest = order_.empty() ? window_.first_open() : std::min(window_.first_open(), order_.lowest());
+    const bool many = parked() >= c.max_parked;
+    bool far = window_.end().v - lowest.v >= c.max_window;
+    if (traits_.retention && !order_.empty()) far = far || shared_.now.wall - oldest_waiting() > *traits_.retention / 2;
+    if (shared_.bytes >= c.max_bytes - c.max_bytes / 4) evict_held(c.max_bytes / 4);
+    limit = many || far;
+    if (limit && !at_limit_)
+      shared_.alarm(many ? AlarmType::kLimitParked : AlarmType::kLimitWindow, ref_, lowest,
+                    many ? parked() : static_cast<std::uint64_t>(window_.end().v - lowest.v));
+  }
+  at_limit_ = limit;
+  const std::uint64_t bytes_limit = intake_open_ ? c.max_bytes : c.max_bytes - c.max_bytes / 4;
+  const std::uint64_t queue_limit = intake_open_ ? c.max_queued : c.max_queued - c.max_queued / 4;
+  const bool open = phase_ == Phase::kRunning && !limit && shared_.bytes < bytes_limit && window_.open() < queue_limit;
+  if (intake_known_ && open == intake_open_) return;
+  intake_known_ = true;
+  intake_open_ = open;
+  shared_.out->others.push_back(SetIntake{ref_, open});
+}
+
+}  // namespace bartleby

@@ -1,0 +1,413 @@
+// Attempts: whose turn it is, what an outcome means, and how a message waits.
+//
+// The story of a failing message: kRunning → failed() → kFailed, and its item waits for a write → the write is
+// answered → kParked with a timer → due → kQueued → kRunning … → die() → kDying → the letter is written → gone.
+// `advance` is the one place that decides what the first undecided message of a lane does next.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+
+void PartitionEngine::advance(std::uint32_t lane) {
+  if (lanes_[lane].slow) pop_settled(lane);
+  LaneState& l = lanes_[lane];
+  while (l.current != kNone && (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished))
+    l.current = entries_[l.current].next;
+  if (spilled(l) && !l.in_pass && (l.current == kNone || (l.count <= shared_.config.lane_messages / 4 && !shared_.over_budget() &&
+                                                            entries_[l.current].state != State::kParked)))
+    wanting_.insert(lane);
+  if (l.current == kNone) {
+    close_if_empty(lane);
+    return;
+  }
+  const std::uint32_t i = l.current;
+  if (entries_[i].state != State::kQueued || phase_ != Phase::kRunning || l.ready || l.suspect || l.running > 0) return;
+
+  if (!(entries_[i].flags & kDoomed)) {
+    const Entry& e = entries_[i];
+    if (e.facts != kNone && facts_[e.facts].decided) {
+      if (!shared_.config.dead_letters && !shared_.config.drop) {  // people decide
+        entries_[i].state = State::kKept;
+        ++kept_;
+        return;
+      }
+      entries_[i].flags |= kDoomed;
+    } else if (e.record_flags & kRefuse) {
+      doom(i, e.refuse_reason);
+    } else if (deaths(e) >= shared_.config.cases[e.case_id].max_crashes && !mutant(Mutant::kCrashesNotCounted)) {
+      shared_.alarm(AlarmType::kCrashPoison, ref_, e.offset, deaths(e));
+      doom(i, Reason::kProcessCrash);
+    } else if (e.facts != kNone && expiring(e)) {
+      shared_.alarm(AlarmType::kExpiring, ref_, e.offset);
+      doom(i, Reason::kExpiring);
+    } else if (e.facts != kNone && facts_[e.facts].due_steady > shared_.now.steady) {
+      park(i);
+      return;
+    }
+  }
+  const Entry& e = entries_[i];
+  if (e.slot == kNone && !(e.facts != kNone && facts_[e.facts].lost)) {
+    fetch(i);
+  } else if (e.flags & kDoomed) {
+    die(i, facts_[e.facts].reason);
+  } else if (suspicious(e) && shared_.config.in_process && !mutant(Mutant::kSuspectsRunTogether)) {
+    l.suspect = true;
+    suspects_.push_back(lane);
+  } else {
+    set_ready(lane);
+  }
+}
+
+// The next lane of a queue that can run. One whose turn was taken back meanwhile (an emitted record was refused) has
+// been looked after by whoever did that.
+std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
+  while (!queue.empty()) {
+    const std::uint32_t lane = queue.front();
+    queue.pop_front();
+    LaneState& l = lanes_[lane];
+    if (&queue == &ready_) l.ready = false;
+    else l.suspect = false;
+    const Entry& e = entries_[l.current];
+    if (l.running == 0 && e.state == State::kQueued && e.slot != kNone && !(e.flags & kDoomed)) return lane;
+    advance(lane);
+  }
+  return kNone;
+}
+
+std::uint32_t PartitionEngine::dispatch(std::uint32_t room) {
+  std::uint32_t started = 0;
+  for (; started < room; ++started) {
+    const std::uint32_t lane = take_lane(ready_);
+    if (lane == kNone) break;
+    run(lane, false, false);
+  }
+  return started;
+}
+
+bool PartitionEngine::dispatch_probe() {
+  const std::uint32_t lane = take_lane(ready_);
+  if (lane != kNone) run(lane, false, true);
+  return lane != kNone;
+}
+
+bool PartitionEngine::run_suspect() {
+  const std::uint32_t lane = take_lane(suspects_);
+  if (lane != kNone) run(lane, true, false);
+  return lane != kNone;
+}
+
+void PartitionEngine::run(std::uint32_t lane, bool alone, bool probe) {
+  LaneState& l = lanes_[lane];
+  const std::uint32_t first = l.current;
+  BARTLEBY_ASSERT(first != kNone && entries_[first].state == State::kQueued && entries_[first].slot != kNone);
+  Entry& e = entries_[first];
+  e.serial = ++serial_;
+  Run r{.token = {ref_, first, e.serial}, .first = static_cast<std::uint32_t>(shared_.out->items.size()), .count = 0,
+        .attempt = e.facts == kNone ? 1u : facts_[e.facts].attempts + 1u, .alone = alone, .probe = probe};
+  const std::uint32_t longest = alone || probe || e.facts != kNone ? 1 : shared_.config.max_stretch;
+  const std::uint16_t case_id = e.case_id;
+  for (std::uint32_t i = first; i != kNone && r.count < longest; i = entries_[i].next) {
+    Entry& each = entries_[i];
+    const bool fits = each.state == State::kQueued && each.slot != kNone && each.case_id == case_id &&
+                      (i == first || (each.facts == kNone && !(each.record_flags & kRefuse) && !suspicious(each)));
+    if (!fits) break;
+    each.state = State::kRunning;
+    shared_.out->items.push_back({each.offset, each.slot, each.case_id});
+    ++r.count;
+  }
+  l.running = static_cast<std::uint16_t>(r.count);
+  ++shared_.running;
+  ++runs_;
+  shared_.out->runs.push_back(r);
+}
+
+void PartitionEngine::completed(const Completion& c) {
+  const std::uint32_t first = c.token.entry;
+  if (first >= entries_.capacity() || entries_[first].serial != c.token.serial || entries_[first].state != State::kRunning) {
+    ++shared_.counters.stale_replies;
+    if (orphans_ > 0) {
+      --orphans_;
+      --shared_.running;
+    }
+    return;
+  }
+  --shared_.running;
+  --runs_;
+  const std::uint32_t lane = entries_[first].lane;
+  const std::uint32_t count = std::exchange(lanes_[lane].running, std::uint16_t{0});
+  BARTLEBY_ASSERT(c.done + (c.last ? 1 : 0) <= count);
+  std::uint32_t i = first;
+  std::uint32_t n = 0;
+  for (; n < c.done; ++n) {
+    const std::uint32_t following = entries_[i].next;
+    if (shared_.guard.succeeded(ref_, entries_[i].offset, entries_[i].facts != kNone, shared_.now.steady))
+      shared_.alarm(AlarmType::kGuardClosed, ref_, entries_[i].offset);
+    finish(i, Fate::kDone);
+    i = following;
+  }
+  // Back to the queue first: an outcome may move its entry out of the lane.
+  std::uint32_t rest = i;
+  for (std::uint32_t k = n; k < count; ++k, rest = entries_[rest].next) {
+    entries_[rest].state = State::kQueued;
+    entries_[rest].serial = 0;
+  }
+  if (c.last) {
+    const Outcome& o = *c.last;
+    const bool success = o.fate == Fate::kDone || o.fate == Fate::kSkip || o.fate == Fate::kLogicalFailure;
+    if (success) {
+      if (shared_.guard.succeeded(ref_, entries_[i].offset, entries_[i].facts != kNone, shared_.now.steady))
+        shared_.alarm(AlarmType::kGuardClosed, ref_, entries_[i].offset);
+      if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
+      if (o.emit != kNone) {
+        Facts& f = facts_[facts_of(i)];
+        f.emit = o.emit;
+        f.emit_topic = o.emit_topic;
+        f.emits = true;
+        f.emit_records = static_cast<std::uint16_t>(std::min<std::uint32_t>(o.emit_records, 65535));
+        f.emit_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(o.emit_bytes, UINT32_MAX));
+      }
+      finish(i, o.fate);
+    } else {
+      if (o.emit != kNone) shared_.out->free_emits.push_back(o.emit);
+      failed(i, o);
+    }
+  }
+  advance(lane);
+}
+
+// The handler is through with it. Leaves the lane open; the caller advances it.
+void PartitionEngine::finish(std::uint32_t i, Fate fate) {
+  Entry& e = entries_[i];
+  const std::uint32_t lane = e.lane;
+  e.serial = 0;
+  if (fate == Fate::kSkip) e.flags |= kSkipped;
+  const bool leaves_something = (e.facts != kNone && (facts_[e.facts].has_live || facts_[e.facts].emits)) ||
+                                (e.record_flags & kReplayed) != 0 || obituaries_.contains(e.offset);
+  if (leaves_something) {
+    facts_[facts_of(i)].fate = fate;
+    settle(i);
+    return;
+  }
+  dirty_ = true;
+  LaneState& l = lanes_[lane];
+  if (l.slow) {
+    e.state = State::kFinished;
+    drop_facts(e);
+    return;
+  }
+  BARTLEBY_ASSERT(l.head == i);
+  window_.set(e.offset, fate == Fate::kSkip ? Mark::kSkipped : Mark::kHandled);
+  l.head = e.next;
+  l.current = e.next;
+  if (l.head == kNone) l.tail = kNone;
+  --l.count;
+  if (e.slot != kNone) l.bytes -= e.size;
+  free_entry(i);
+}
+
+void PartitionEngine::settle(std::uint32_t i) {
+  make_slow(entries_[i].lane);
+  entries_[i].state = State::kSettling;
+  add_pending(i);
+}
+
+void PartitionEngine::failed(std::uint32_t i, const Outcome& o) {
+  const RetryPolicy& policy = shared_.config.cases[entries_[i].case_id];
+  const Kind kind = o.fate == Fate::kReject && !is_final(o.kind) ? Kind::kPermanent : o.kind;
+  const Now now = shared_.now;
+  if (!is_final(kind)) {
+    Duration longest = shared_.config.guard ? shared_.config.guard->hold_max : Duration(0);
+    if (traits_.retention) longest = std::min(longest, std::max(Duration(0), (entries_[i].timestamp + *traits_.retention - now.wall) / 2));
+    if (shared_.guard.failed(kind, ref_, entries_[i].offset, now, longest)) shared_.alarm(AlarmType::kGuardOpened, ref_, entries_[i].offset);
+  } else {
+    shared_.guard.probe_gone();
+  }
+  if (shared_.guard.open() && !is_final(kind) && !mutant(Mutant::kOpenGuardCountsAttempts)) {
+    if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
+    return;  // nobody's fault: it goes back to the queue, no attempt counted
+  }
+  Facts& f = facts_[facts_of(i)];
+  if (f.story != kNone) shared_.out->free_stories.push_back(f.story);
+  f.story = o.story;
+  f.kind = kind;
+  f.last_failure = f.attempts == 0 && f.throttled_ms == 0 ? now.wall : std::max(now.wall, f.first_failure);
+  if (f.first_failure == Timestamp{}) f.first_failure = now.wall;
+  const Duration asked = std::min(o.after.value_or(Duration(0)), policy.max_retry_after);
+  if (kind == Kind::kThrottled) {
+    const Duration wait = o.after ? asked : policy.delay(1, shared_.random);
+    if (Duration(f.throttled_ms) + wait <= policy.max_retry_after) {
+      f.throttled_ms += static_cast<std::uint32_t>(wait.count());
+      f.due = now.wall + wait;
+      f.due_steady = now.steady + wait;
+      make_slow(entries_[i].lane);
+      entries_[i].state = State::kFailed;
+      add_pending(i);
+      return;
+    }
+  }
+  if (f.attempts < 65535) ++f.attempts;
+  if (is_final(kind) || f.attempts >= policy.attempts_for(kind)) {
+    Reason reason = Reason::kExhausted;
+    if (is_final(kind)) reason = kind == Kind::kMalformed ? Reason::kMalformed : kind == Kind::kSecurity ? Reason::kSecurity : o.reason;
+    doom(i, reason);
+    die(i, reason);
+    return;
+  }
+  const Duration wait = std::max(policy.delay(f.attempts, shared_.random), asked);
+  f.due = now.wall + wait;
+  f.due_steady = now.steady + wait;
+  if (shared_.config.key_policy == KeyPolicy::kBypass) f.self = true;
+  make_slow(entries_[i].lane);
+  entries_[i].state = State::kFailed;
+  add_pending(i);
+}
+
+void PartitionEngine::doom(std::uint32_t i, Reason reason) {
+  facts_[facts_of(i)].reason = reason;
+  entries_[i].flags |= kDoomed;
+}
+
+void PartitionEngine::die(std::uint32_t i, Reason reason) {
+  Facts& f = facts_[facts_of(i)];
+  f.reason = reason;
+  make_slow(entries_[i].lane);
+  if (f.first_failure == Timestamp{}) f.first_failure = f.last_failure = shared_.now.wall;
+  if (shared_.config.dead_letters) {
+    entries_[i].state = State::kDying;
+    add_pending(i);
+    return;
+  }
+  if (shared_.config.drop) {
+    ++shared_.counters.dropped;
+    entries_[i].state = State::kSettling;
+    f.fate = Fate::kSkip;
+    entries_[i].flags |= kSkipped;
+    add_pending(i);
+    return;
+  }
+  f.self = true;
+  f.with_record = f.with_record || (reason == Reason::kExpiring && entries_[i].slot != kNone);
+  entries_[i].state = State::kFailed;
+  add_pending(i);
+}
+
+void PartitionEngine::add_pending(std::uint32_t i) {
+  Entry& e = entries_[i];
+  if (e.flags & kPending) return;
+  e.flags |= kPending;
+  if (items_since_ == kNever) items_since_ = shared_.now.steady;
+  pending_.push_back(i);
+}
+
+void PartitionEngine::park(std::uint32_t i) {
+  entries_[i].state = State::kParked;
+  timers_.add(entries_[i].facts, shared_.now.steady);
+}
+
+// Its failure is in the journal; now it may wait, and its lane may know.
+void PartitionEngine::parked_durably(std::uint32_t i) {
+  const std::uint32_t f = entries_[i].facts;
+  if (entries_[i].flags & kDoomed) {  // dead letters are off
+    const std::uint32_t lane = move_to_solo(i);
+    facts_[f].decided = true;
+    entries_[i].state = State::kKept;
+    entries_[i].flags &= static_cast<std::uint8_t>(~kDoomed);
+    ++kept_;
+    lanes_[lane].bytes = 0;
+    free_bytes(entries_[i]);
+    shared_.alarm(AlarmType::kExhaustedKept, ref_, entries_[i].offset);
+    return;
+  }
+  entries_[i].state = State::kQueued;
+  const std::uint32_t lane = facts_[f].self ? move_to_solo(i) : entries_[i].lane;
+  advance(lane);
+}
+
+void PartitionEngine::due_timers() {
+  timers_.advance(shared_.now.steady, [this](std::uint32_t f) {
+    const std::uint32_t i = facts_[f].entry;
+    entries_[i].state = State::kQueued;
+    due_.push_back(entries_[i].lane);
+  });
+  for (const std::uint32_t lane : due_) advance(lane);
+  due_.clear();
+}
+
+void PartitionEngine::order(const ParkedOrder& o) {
+  std::vector<std::uint32_t> chosen;
+  order_.walk([&](Offset, std::uint32_t lane) {
+    const std::uint32_t i = lanes_[lane].current;
+    if (i == kNone) return true;
+    const Entry& e = entries_[i];
+    const bool waits = e.state == State::kParked || e.state == State::kKept;
+    if (waits && (!o.offset || *o.offset == e.offset) && (!o.kind || *o.kind == facts_[e.facts].kind)) chosen.push_back(i);
+    return true;
+  });
+  for (const std::uint32_t i : chosen) {
+    Facts& f = facts_[entries_[i].facts];
+    if (entries_[i].state == State::kKept) --kept_;
+    else timers_.remove(entries_[i].facts);
+    entries_[i].state = State::kQueued;
+    f.due_steady = shared_.now.steady;
+    if (o.what == ParkedOrder::What::kRunNow) f.decided = false;
+    else doom(i, Reason::kGivenUp);
+    advance(entries_[i].lane);
+  }
+}
+
+// A waiting message that retention is about to delete is handed over while it can still be read.
+bool PartitionEngine::expiring(const Entry& e) const {
+  if (e.facts != kNone && facts_[e.facts].with_record) return false;
+  if (traits_.retention && shared_.now.wall - e.timestamp >= *traits_.retention * 8 / 10) return true;
+  if (!traits_.retention_bytes || log_bytes_ == 0 || log_end_ <= log_start_ || e.offset < log_start_) return false;
+  const auto per_offset = static_cast<double>(log_bytes_) / static_cast<double>(log_end_.v - log_start_.v);
+  return per_offset * static_cast<double>(log_end_.v - e.offset.v) >= 0.8 * static_cast<double>(*traits_.retention_bytes);
+}
+
+void PartitionEngine::look_at_retention() {
+  if (!traits_.retention && !traits_.retention_bytes) return;
+  std::vector<std::uint32_t> chosen;
+  order_.walk([&](Offset, std::uint32_t lane) {
+    const std::uint32_t i = lanes_[lane].current;
+    const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
+    if (waits && expiring(entries_[i])) chosen.push_back(i);
+    return true;
+  });
+  for (const std::uint32_t i : chosen) {
+    if (entries_[i].state == State::kParked) {
+      timers_.remove(entries_[i].facts);
+    } else {  // nobody may dead-letter it: the journal takes the message itself
+      --kept_;
+      facts_[entries_[i].facts].with_record = true;
+      entries_[i].flags |= kDoomed;
+    }
+    entries_[i].state = State::kQueued;
+    advance(entries_[i].lane);
+  }
+}
+
+bool PartitionEngine::suspicious(const Entry& e) const {
+  if (obituaries_.empty()) return false;
+  const auto at = obituaries_.find(e.offset);
+  if (at == obituaries_.end()) return false;
+  return std::ranges::any_of(at->second, [&](const Obituary& o) {
+    return o.timestamp == e.timestamp || mutant(Mutant::kObituaryTimestampIgnored);
+  });
+}
+
+// Deaths that count: the message was named by the fault, or nothing else ran.
+std::uint32_t PartitionEngine::deaths(const Entry& e) const {
+  if (obituaries_.empty()) return 0;
+  const auto at = obituaries_.find(e.offset);
+  if (at == obituaries_.end()) return 0;
+  std::uint32_t n = 0;
+  for (const Obituary& o : at->second) {
+    if (o.timestamp != e.timestamp && !mutant(Mutant::kObituaryTimestampIgnored)) continue;
+    if (o.faulting || o.alone || mutant(Mutant::kInnocentsCounted)) ++n;
+  }
+  return n;
+}
+
+}  // namespace bartleby

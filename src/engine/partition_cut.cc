@@ -1,0 +1,436 @@
+// A cut: what one write says about this partition.
+//
+// L, H, heads, counters and check are computed from the verdicts that this very write makes durable. The live
+// state may be far ahead. The pieces, in order: mark the items the write carries, read off where every lane
+// begins if they are finished, list the heads from the lowest on until the metadata is full (that is H), then
+// decide for each finished message whether the cut alone would repeat it after a crash and must be told `done`.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kMaxHeads = kMaxMetadata;  // more than any metadata holds
+constexpr std::uint64_t kStoryBytes = 2048;      // of a journal entry or of a letter's headers, at most
+
+}  // namespace
+
+DestinationId PartitionEngine::destination_of(const Entry& e) const {
+  if (e.state == State::kDying) return {DestinationType::kDlq, dlq_};
+  if (e.facts != kNone && facts_[e.facts].emits) return {DestinationType::kEmit, facts_[e.facts].emit_topic};
+  if (e.record_flags & kReplayed) return {DestinationType::kOutcomes, 0};
+  return journal_destination();
+}
+
+std::uint32_t PartitionEngine::item_size(const Entry& e, bool decision, std::uint64_t& bytes) const {
+  if (decision || e.state == State::kFailed) {
+    bytes += kStoryBytes;
+    return 1;
+  }
+  bytes += kStoryBytes;
+  if (e.state == State::kDying) {
+    bytes += e.size;
+    return 2;
+  }
+  const Facts& f = facts_[e.facts];
+  bytes += f.emit_bytes;
+  return f.emit_records + 1u;
+}
+
+void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items,
+                                   bool probe_only, DestinationId probe) {
+  if (phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kReleasing) return;
+  if (std::exchange(unblock_, false)) {
+    pending_.insert(pending_.begin(), blocked_.begin(), blocked_.end());
+    blocked_.clear();
+  }
+  if (probe_only) {
+    for (std::vector<std::uint32_t>::iterator at = blocked_.begin(); at != blocked_.end(); ++at) {
+      if (destination_of(entries_[*at]) != probe) continue;
+      items.push_back({*at, false});
+      blocked_.erase(at);
+      return;
+    }
+    for (std::deque<std::uint32_t>::iterator at = pending_.begin(); at != pending_.end(); ++at) {
+      if (destination_of(entries_[*at]) != probe) continue;
+      items.push_back({*at, false});
+      pending_.erase(at);
+      return;
+    }
+    return;
+  }
+  std::deque<std::uint32_t> later;
+  while (!pending_.empty()) {
+    const std::uint32_t i = pending_.front();
+    const Entry& e = entries_[i];
+    const bool first = records == 0 || phase_ == Phase::kReleasing;  // the last write takes everything
+    if (!first && (records >= shared_.config.write_records || bytes >= shared_.config.write_bytes)) break;
+    pending_.pop_front();
+    bool decision = false;
+    if (const DestinationId to = destination_of(e); shared_.suspended(to) && to != journal_destination()) {
+      if (e.state != State::kDying || facts_[e.facts].decided || mutant(Mutant::kDecisionNotJournalled)) {
+        blocked_.push_back(i);
+        continue;
+      }
+      decision = true;
+    }
+    if (shared_.suspended(journal_destination()) && (e.state == State::kFailed || decision)) {
+      blocked_.push_back(i);
+      continue;
+    }
+    if (e.state == State::kDying && !decision && facts_[e.facts].reason == Reason::kExhausted &&
+        !shared_.guard.may_write_letter()) {
+      if (phase_ == Phase::kRunning || facts_[e.facts].decided) {
+        later.push_back(i);
+        continue;
+      }
+      decision = true;  // going away: the next owner writes the letter
+    }
+    std::uint64_t add = 0;
+    const std::uint32_t n = item_size(e, decision, add);
+    if (!first && (records + n > shared_.config.write_records || bytes + add > shared_.config.write_bytes)) {
+      pending_.push_front(i);
+      break;
+    }
+    records += n;
+    bytes += add;
+    items.push_back({i, decision});
+  }
+  pending_.insert(pending_.begin(), later.begin(), later.end());
+  items_since_ = pending_.empty() ? kNever : shared_.now.steady;
+}
+
+MessageEntry PartitionEngine::entry_of(const Entry& e) const {
+  MessageEntry m;
+  m.offset = e.offset;
+  m.timestamp = e.timestamp;
+  if (!(e.record_flags & kKeyless)) m.lane = lanes_[e.lane].hash;
+  if (e.facts == kNone) return m;
+  const Facts& f = facts_[e.facts];
+  m.self = f.self;
+  m.attempts = f.attempts;
+  m.kind = f.kind;
+  m.due = f.due;
+  m.first_failure = f.first_failure;
+  m.last_failure = f.last_failure;
+  m.throttled = Duration(f.throttled_ms);
+  if (f.decided || (e.flags & kDoomed)) m.dead = f.reason;
+  return m;
+}
+
+// Where the lane begins if this write is done; kNoOffset = nowhere, it is finished.
+Offset PartitionEngine::from_in_cut(const LaneState& l, bool& in_journal) const {
+  in_journal = false;
+  for (std::uint32_t i = l.head; i != kNone; i = entries_[i].next) {
+    const Entry& e = entries_[i];
+    if (e.state == State::kFinished) continue;
+    if (e.flags & kInWrite) {
+      const bool ends = e.state == State::kSettling || (e.state == State::kDying && !(e.flags & kDecision));
+      if (ends) continue;
+      if (facts_[e.facts].self && !l.solo) continue;  // leaves the lane; its own entry lists it
+      in_journal = true;
+      return e.offset;
+    }
+    in_journal = e.facts != kNone && facts_[e.facts].has_live;
+    return e.offset;
+  }
+  return l.log_from;
+}
+
+// Every open lane by where it begins in this cut, ascending; all below `floor`, and as many as metadata could hold.
+void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all) {
+  std::vector<HeadInCut> touched;
+  for (const std::uint32_t i : cut_->items) {
+    const std::uint32_t lane = entries_[i].lane;
+    const Entry& e = entries_[i];
+    const bool leaves = (e.state == State::kFailed || (e.flags & kDecision)) && facts_[e.facts].self && !lanes_[lane].solo;
+    if (leaves) touched.push_back({e.offset, lane, true});
+    if (lanes_[lane].stamp == stamp_) continue;
+    lanes_[lane].stamp = stamp_;
+    HeadInCut head{kNoOffset, lane, false};
+    head.from = from_in_cut(lanes_[lane], head.in_journal);
+    if (head.from != kNoOffset) touched.push_back(head);
+  }
+  std::ranges::sort(touched, {}, &HeadInCut::from);
+  auto next_touched = touched.begin();
+  OffsetOrder::Cursor slow(order_);
+  Offset open = window_.first_open();
+  std::size_t listed = 0;
+  while (true) {
+    while (!slow.at_end() && lanes_[slow.id()].stamp == stamp_) slow.next();
+    while (open < window_.end() && lanes_[entries_[window_.entry(open)].lane].stamp == stamp_) open = window_.next_open(open);
+    const Offset a = next_touched == touched.end() ? kNoOffset : next_touched->from;
+    const Offset b = slow.at_end() ? kNoOffset : slow.offset();
+    const Offset c = open < window_.end() ? open : kNoOffset;
+    const Offset least = std::min({a, b, c});
+    if (least == kNoOffset) return;
+    if (!all && least >= floor && listed > kMaxHeads) return;
+    HeadInCut head{least, kNone, false};
+    if (a == least) {
+      head = *next_touched++;
+    } else if (b == least) {
+      head.lane = slow.id();
+      head.from = from_in_cut(lanes_[head.lane], head.in_journal);
+      BARTLEBY_ASSERT(head.from == least);
+      slow.next();
+    } else {
+      head.lane = entries_[window_.entry(open)].lane;
+      lanes_[head.lane].stamp = stamp_;
+      open = window_.next_open(open);
+    }
+    const LaneState& l = lanes_[head.lane];
+    if (!head.in_journal && !l.solo)
+      if (const auto at = live_heads_.find(l.hash); at != live_heads_.end() && at->second == head.from) head.in_journal = true;
+    if (!head.in_journal) ++listed;
+    heads.push_back(head);
+  }
+}
+
+bool PartitionEngine::lane_open_at(std::optional<Lane> lane, Offset offset) const {
+  if (!lane) return false;
+  const std::uint32_t i = table_.find(*lane);
+  if (i == kNone) return false;
+  bool in_journal = false;
+  return from_in_cut(lanes_[i], in_journal) <= offset;
+}
+
+void PartitionEngine::add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan,
+                               std::uint32_t cut_index) {
+  MessageEntry done;
+  done.offset = m.offset;
+  done.timestamp = m.timestamp;
+  done.lane = m.lane;
+  done.done = true;
+  if (replaces_live) cut_->check.sum -= live;
+  else ++cut_->check.count;
+  cut_->check.sum += fingerprint(JournalEntry(done));
+  cut_->done_puts.push_back(done);
+  plan.records.push_back({.type = RecordType::kJournalPut, .partition = cut_index, .entry = done, .letter = {}});
+}
+
+void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan, std::uint32_t cut_index) {
+  const Entry& e = entries_[i];
+  Facts& f = facts_[e.facts];
+  const MessageEntry m = entry_of(e);
+  const auto add = [&](RecordType type, JournalEntry entry) -> PlannedRecord& {
+    plan.records.push_back({.type = type, .partition = cut_index, .entry = std::move(entry), .source = i, .letter = {}});
+    return plan.records.back();
+  };
+  if (e.state == State::kFailed || (e.flags & kDecision)) {
+    PlannedRecord& put = add(RecordType::kJournalPut, m);
+    put.story = f.story;
+    if (f.with_record) put.slot = e.slot;
+    const std::uint64_t mark = fingerprint(put.entry);
+    if (f.has_live) cut_->check.sum -= f.live;
+    else ++cut_->check.count;
+    cut_->check.sum += mark;
+    cut_->puts.push_back({i, mark});
+    return;
+  }
+  if (e.state == State::kDying && !mutant(Mutant::kLetterDropped)) {
+    PlannedRecord& letter = add(RecordType::kLetter, m);
+    letter.story = f.story;
+    letter.slot = e.slot;
+    letter.letter = {f.reason, f.form, f.lost};
+  }
+  if (f.emits) add(RecordType::kEmit, m).emit = f.emit;
+  if (e.record_flags & kReplayed) {
+    PlannedRecord& outcome = add(RecordType::kOutcome, m);
+    outcome.slot = e.slot;
+    outcome.fate = e.state == State::kDying ? Fate::kReject : f.fate;
+  }
+  const bool repeats = (m.offset >= high && !mutant(Mutant::kNoDoneAboveHigh)) ||
+                       (lane_open_at(m.lane, m.offset) && !mutant(Mutant::kNoDoneAboveFrom));
+  const bool keep_entry = mutant(Mutant::kPlainSuccessErasesEntry) && e.state == State::kSettling && !f.emits;
+  if (repeats && !keep_entry) {
+    add_done(m, f.has_live, f.live, plan, cut_index);
+    cut_->erased.push_back(i);
+  } else if (f.has_live) {
+    add(RecordType::kJournalErase, m);
+    --cut_->check.count;
+    cut_->check.sum -= f.live;
+    cut_->erased.push_back(i);
+  }
+  if (const auto at = obituaries_.find(e.offset); at != obituaries_.end())
+    for (const Obituary& o : at->second) add(RecordType::kJournalErase, o);
+}
+
+// The claim: the metadata as found, with our name. A crash after it finds the same state again.
+void PartitionEngine::build_claim(WriteSerial serial, WritePlan& plan) {
+  cut_->claim = true;
+  cut_->low = low_;
+  cut_->high = high_;
+  CommitMetadata m = found_.metadata;
+  if (found_.origin != MetadataOrigin::kOurs) m = CommitMetadata{.writer = {}, .serial = {}, .high = low_, .check = {}, .counters = {}, .heads = {}};
+  if (mutant(Mutant::kClaimMendsCheck)) m.check = check_;
+  m.writer = shared_.config.writer;
+  m.serial = serial;
+  m.unclean = unclean_;
+  // Our name may be longer than the one found; hints are left out rather than the claim.
+  MetadataBudget budget([&] { CommitMetadata bare = m; bare.heads.clear(); return bare; }(), low_, shared_.config.metadata_limit);
+  for (const Head& h : m.heads)
+    if (!budget.add(h)) {
+      m.heads.clear();
+      m.high = low_;
+      m.check.reset();
+      break;
+    }
+  plan.cuts.push_back({ref_, low_, encode_metadata(m, low_, shared_.config.metadata_limit)});
+}
+
+bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan) {
+  BARTLEBY_ASSERT(!cut_);
+  if (phase_ == Phase::kClaiming) {
+    cut_.emplace();
+    build_claim(serial, plan);
+    return true;
+  }
+  if (phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kReleasing) return false;
+  const std::size_t plan_records = plan.records.size();
+  const auto index = static_cast<std::uint32_t>(plan.cuts.size());
+  cut_.emplace();
+  cut_->release = phase_ == Phase::kReleasing;
+  cut_->check = check_;
+  for (const WriteItem& item : items) {
+    entries_[item.entry].flags |= kInWrite;
+    if (item.decision) entries_[item.entry].flags |= kDecision;
+    cut_->items.push_back(item.entry);
+  }
+  ++stamp_;
+  const Offset frontier = window_.end();
+  // H never falls, and never stays behind by more than the window may hold.
+  Offset floor = std::max(high_, Offset(frontier.v - static_cast<std::int64_t>(shared_.config.max_ahead)));
+  if (cut_->release) floor = frontier;
+  else if (mutant(Mutant::kHighMayFall)) floor = Offset(0);
+  std::vector<HeadInCut> heads;
+  collect_heads(heads, floor, cut_->release);
+  cut_->low = heads.empty() ? frontier : heads.front().from;
+  if (mutant(Mutant::kCommitHighestDone)) cut_->low = frontier;
+  BARTLEBY_ASSERT(cut_->low >= low_ || mutant(Mutant::kCommitHighestDone));
+
+  CommitMetadata m;
+  m.writer = cut_->release ? std::string() : shared_.config.writer;
+  m.serial = serial;
+  m.unclean = cut_->low > low_ ? 0 : unclean_;
+  m.high = frontier;
+  m.check = JournalCheck{UINT64_MAX, UINT64_MAX};  // widest, so that what fits now fits with the real one
+  m.counters = {base_.handled + window_.size() + items.size(), base_.skipped + window_.size() + items.size(), base_.dead + items.size()};
+  MetadataBudget budget(m, cut_->low, shared_.config.metadata_limit);
+  bool full = false;
+  std::vector<HeadInCut> surplus;
+  for (const HeadInCut& h : heads) {
+    if (h.in_journal) continue;
+    const LaneState& l = lanes_[h.lane];
+    const Head head{h.from, l.solo ? std::nullopt : std::optional(l.hash)};
+    if (!full && budget.add(head)) {
+      m.heads.push_back(head);
+      continue;
+    }
+    full = true;
+    if (h.from >= floor) {
+      m.high = h.from;
+      break;
+    }
+    if (!mutant(Mutant::kSurplusForgotten)) surplus.push_back(h);
+  }
+  if (mutant(Mutant::kHighFromLiveState)) m.high = frontier;
+  cut_->high = m.high;
+
+  for (const WriteItem& item : items) plan_message(item.entry, m.high, plan, index);
+  for (const HeadInCut& h : surplus) {
+    const LaneState& l = lanes_[h.lane];
+    if (l.solo) {  // a head without a key: its entry is a head and nothing more
+      const MessageEntry bare = entry_of(entries_[l.head]);
+      const std::uint64_t mark = fingerprint(JournalEntry(bare));
+      ++cut_->check.count;
+      cut_->check.sum += mark;
+      cut_->puts.push_back({l.head, mark});
+      plan.records.push_back({.type = RecordType::kJournalPut, .partition = index, .entry = bare, .letter = {}});
+      continue;
+    }
+    const HeadEntry entry{l.hash, h.from};
+    if (const auto at = live_heads_.find(l.hash); at != live_heads_.end()) {
+      cut_->check.sum -= fingerprint(JournalEntry(HeadEntry{l.hash, at->second}));
+      --cut_->check.count;
+    }
+    ++cut_->check.count;
+    cut_->check.sum += fingerprint(JournalEntry(entry));
+    cut_->head_puts.push_back(entry);
+    plan.records.push_back({.type = RecordType::kJournalPut, .partition = index, .entry = entry, .letter = {}});
+  }
+  for (const auto& [lane, from] : live_heads_) {
+    const bool rewritten = std::ranges::any_of(cut_->head_puts, [&](const HeadEntry& h) { return h.lane == lane; });
+    bool in_journal = false;
+    const std::uint32_t i = table_.find(lane);
+    if (rewritten || (i != kNone && from_in_cut(lanes_[i], in_journal) == from) || mutant(Mutant::kHeadEntryNotErased)) continue;
+    cut_->head_erases.push_back(lane);
+    --cut_->check.count;
+    cut_->check.sum -= fingerprint(JournalEntry(HeadEntry{lane, from}));
+    plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = HeadEntry{lane, from}, .letter = {}});
+  }
+  for (const auto& [offset, done] : live_done_) {
+    if (offset >= m.high && !mutant(Mutant::kDoneErasedEarly)) continue;
+    if (lane_open_at(done.lane, offset) && !mutant(Mutant::kDoneOfOpenLaneErased)) continue;
+    cut_->done_erases.push_back(offset);
+    --cut_->check.count;
+    cut_->check.sum -= fingerprint(JournalEntry(done));
+    plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = done, .letter = {}});
+  }
+  if (cut_->release && !mutant(Mutant::kCleanStopForgetsDone)) {
+    order_.walk([&](Offset, std::uint32_t lane) {
+      bool in_journal = false;
+      const Offset from = from_in_cut(lanes_[lane], in_journal);
+      for (std::uint32_t i = lanes_[lane].head; i != kNone; i = entries_[i].next) {
+        const Entry& e = entries_[i];
+        if (e.state != State::kFinished || (e.flags & kCounted) || e.offset < from) continue;
+        ++(e.flags & kSkipped ? cut_->extra.skipped : cut_->extra.handled);
+        add_done(entry_of(e), false, 0, plan, index);
+      }
+      return true;
+    });
+  }
+  for (const JournalEntry& stray : strays_) {
+    if (!std::holds_alternative<Obituary>(stray)) {
+      --cut_->check.count;
+      cut_->check.sum -= fingerprint(stray);
+    }
+    plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = stray, .letter = {}});
+  }
+  cut_->strays = strays_.size();
+
+  const bool uses_journal = std::any_of(plan.records.begin() + static_cast<std::ptrdiff_t>(plan_records), plan.records.end(), [](const PlannedRecord& r) {
+    return r.type == RecordType::kJournalPut || r.type == RecordType::kJournalErase;
+  });
+  const bool nothing_new = items.empty() && !uses_journal && !dirty_ && !cut_->release;
+  const Destination* journal = nullptr;
+  if (const auto at = shared_.destinations.find(journal_destination()); at != shared_.destinations.end()) journal = &at->second;
+  if (nothing_new || (uses_journal && journal != nullptr && journal->suspended && !journal->probing)) {
+    plan.records.resize(plan_records);
+    revert_cut();
+    return false;
+  }
+  m.check = cut_->check;
+  m.counters = counters_in_cut(m.high);
+  plan.cuts.push_back({ref_, cut_->low, encode_metadata(m, cut_->low, shared_.config.metadata_limit)});
+  dirty_ = false;
+  dirty_since_ = kNever;
+  return true;
+}
+
+VerdictCounters PartitionEngine::counters_in_cut(Offset high) const {
+  VerdictCounters c = base_;
+  c.handled += cut_->extra.handled;
+  c.skipped += cut_->extra.skipped;
+  c.handled += window_.count(Mark::kHandled, window_.base(), high);
+  c.skipped += window_.count(Mark::kSkipped, window_.base(), high);
+  for (const std::uint32_t i : cut_->items) {
+    const Entry& e = entries_[i];
+    if (e.state == State::kDying && !(e.flags & kDecision)) ++c.dead;
+    else if (e.state == State::kSettling) ++(e.flags & kSkipped ? c.skipped : c.handled);
+  }
+  return c;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,143 @@
+// Time passing, and the end: drain, release, loss.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+namespace {
+
+constexpr Duration kLastWrite{5000};
+
+}  // namespace
+
+void PartitionEngine::tick() {
+  const Instant now = shared_.now.steady;
+  if (retry_at_ <= now) ask();
+  if (phase_ == Phase::kRunning) {
+    due_timers();
+    if (now >= next_log_look_ && !order_.empty()) {
+      next_log_look_ = now + Duration(5000);
+      if (traits_.retention || traits_.retention_bytes) {
+        shared_.out->others.push_back(ReadLog{ref_});
+        look_at_retention();
+      }
+    }
+    serve_reads();
+    start_pass();
+  }
+  if (phase_ == Phase::kDraining && may_release()) phase_ = Phase::kReleasing;
+  // The last write cannot be made, for instance because the journal refuses: go without, the next owner repeats a little.
+  if (phase_ == Phase::kReleasing && !cut_ && now >= drain_until_ + kLastWrite) {
+    shared_.alarm(AlarmType::kDrainExpired, ref_, low_);
+    phase_ = Phase::kRefused;
+  }
+  if (dirty_ && dirty_since_ == kNever) dirty_since_ = now;
+}
+
+Instant PartitionEngine::next_wakeup() const {
+  Instant at = retry_at_;
+  if (phase_ == Phase::kRunning) {
+    at = std::min(at, timers_.next_due());
+    if (!order_.empty() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
+    if (!room_queue_.empty() && reads_.empty()) at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + Duration(1)));
+    if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));
+  }
+  if (phase_ == Phase::kDraining) at = std::min(at, drain_until_);
+  if (phase_ == Phase::kReleasing && !cut_) at = std::min(at, drain_until_ + kLastWrite);
+  return at;
+}
+
+bool PartitionEngine::wants_write(Instant& at) const {
+  at = kNever;
+  switch (phase_) {
+    case Phase::kClaiming:
+    case Phase::kReleasing: at = shared_.now.steady; break;
+    case Phase::kRunning:
+    case Phase::kDraining:
+      if (items_since_ != kNever) at = items_since_ + shared_.config.linger;
+      if (dirty_ && dirty_since_ != kNever) at = std::min(at, dirty_since_ + shared_.config.offsets_linger);
+      break;
+    default: break;
+  }
+  return at != kNever;
+}
+
+// Stop handing out work; wait for what runs, but not for ever.
+void PartitionEngine::drain() {
+  if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing) return;
+  handing_over_ = true;
+  if (phase_ != Phase::kRunning) {  // nothing of ours is there yet
+    phase_ = Phase::kRefused;
+    return;
+  }
+  phase_ = Phase::kDraining;
+  drain_until_ = shared_.now.steady + shared_.config.drain;
+  for (const std::uint32_t lane : ready_) lanes_[lane].ready = false;
+  ready_.clear();
+  for (const std::uint32_t lane : suspects_) lanes_[lane].suspect = false;
+  suspects_.clear();
+  dirty_ = true;
+  if (may_release()) phase_ = Phase::kReleasing;
+}
+
+bool PartitionEngine::may_release() const {
+  if (shared_.now.steady >= drain_until_) return true;
+  return runs_ == 0 && pending_.empty() && !cut_;
+}
+
+void PartitionEngine::lost() { forget_live(); }
+
+void PartitionEngine::forget_live() {
+  order_.walk([&](Offset, std::uint32_t lane) {
+    for (std::uint32_t i = lanes_[lane].head; i != kNone;) {
+      const std::uint32_t following = entries_[i].next;
+      free_entry(i);
+      i = following;
+    }
+    return true;
+  });
+  for (Offset o = window_.first_open(); o < window_.end(); o = window_.next_open(o)) free_entry(window_.entry(o));
+  for (auto& [lane, after] : after_)
+    for (const RecordRef& r : after.records) {
+      shared_.bytes -= r.size;
+      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+    }
+  for (const auto& [offset, note] : notes_)
+    if (note.story != kNone) shared_.out->free_stories.push_back(note.story);
+  for (const JournalItem& item : found_entries_)
+    if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+  if (sweeping_) shared_.out->others.push_back(CancelSweep{ref_, sweep_serial_});
+  entries_ = {};
+  facts_ = {};
+  lanes_ = {};
+  table_.clear();
+  order_ = {};
+  window_.reset(Offset(0));
+  timers_.clear();
+  ready_.clear();
+  suspects_.clear();
+  pending_.clear();
+  blocked_.clear();
+  room_queue_.clear();
+  reads_.clear();
+  wanting_.clear();
+  notes_.clear();
+  self_offsets_.clear();
+  obituaries_.clear();
+  live_done_.clear();
+  live_heads_.clear();
+  strays_.clear();
+  found_entries_.clear();
+  after_.clear();
+  pass_lanes_.clear();
+  sweeping_ = false;
+  cut_.reset();
+  orphans_ += std::exchange(runs_, 0);
+  kept_ = 0;
+  dirty_ = false;
+  dirty_since_ = items_since_ = kNever;
+  intake_known_ = false;
+}
+
+}  // namespace bartleby

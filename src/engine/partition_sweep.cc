@@ -1,0 +1,312 @@
+// What lies only in the log: messages read again, one by one or by a sweep.
+//
+// A lane can be in memory or in the log. `log_from` says where the log begins; everything the lane has below it
+// is in its list or finished. One sweep at a time passes over the log from the lowest such offset to the
+// frontier as it stood when the pass began. From there on new messages of its lanes are kept aside (`after_`) and
+// follow when the pass is over, so that a lane catches up however fast the topic grows. A lane that has no
+// room left leaves the pass where it stands and comes back when it has.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kReadsAtOnce = 16;
+constexpr Duration kReadRetry{100};
+
+}  // namespace
+
+void PartitionEngine::start_pass() {
+  if (sweeping_ || wanting_.empty() || phase_ != Phase::kRunning || shared_.now.steady < sweep_retry_at_) return;
+  Sweep sweep{.ref = ref_, .serial = ++serial_, .from = kNoOffset, .to = window_.end(), .lanes = {}};
+  for (const std::uint32_t lane : wanting_) {
+    LaneState& l = lanes_[lane];
+    if (!spilled(l)) continue;
+    l.in_pass = true;
+    pass_lanes_.push_back(lane);
+    sweep.lanes.push_back(l.hash);
+    sweep.from = std::min(sweep.from, l.log_from);
+  }
+  wanting_.clear();
+  if (pass_lanes_.empty()) return;
+  std::ranges::sort(sweep.lanes);
+  sweeping_ = true;
+  sweep_serial_ = sweep.serial;
+  pass_end_ = sweep.to;
+  ++shared_.counters.sweeps;
+  shared_.out->others.push_back(std::move(sweep));
+}
+
+void PartitionEngine::range_read(const ReadIn& in) {
+  const auto drop = [&] {
+    for (const RecordRef& r : in.records)
+      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+  };
+  if (const auto read = reads_.find(in.serial); read != reads_.end()) {
+    const std::uint32_t e = read->second;
+    reads_.erase(read);
+    message_read(e, in);
+    return;
+  }
+  if (!sweeping_ || in.serial != sweep_serial_) {
+    ++shared_.counters.stale_replies;
+    drop();
+    return;
+  }
+  if (!in.answered) {
+    for (const std::uint32_t lane : std::vector(pass_lanes_))
+      if (lanes_[lane].in_pass) leave_pass(lane, lanes_[lane].log_from, true);
+    drop();
+    end_pass();
+    sweep_retry_at_ = shared_.now.steady + kReadRetry;
+    return;
+  }
+  for (const RecordRef& r : in.records) sweep_one(r);
+  const bool idle = std::ranges::none_of(pass_lanes_, [&](std::uint32_t lane) { return lanes_[lane].in_pass; });
+  if (in.end || idle) {
+    if (!in.end) shared_.out->others.push_back(CancelSweep{ref_, sweep_serial_});
+    end_pass();
+  }
+}
+
+// One message of a lane that the pass serves. Everything of the lane before it has come already.
+void PartitionEngine::sweep_one(const RecordRef& r) {
+  const auto drop = [&] {
+    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+  };
+  const std::uint32_t lane = (r.flags & kKeyless) ? kNone : table_.find(r.lane);
+  if (lane == kNone || !lanes_[lane].in_pass || r.offset < lanes_[lane].log_from || r.offset >= pass_end_) {
+    drop();
+    return;
+  }
+  LaneState& l = lanes_[lane];
+  const bool done_before = live_done_.contains(r.offset) && live_done_.at(r.offset).timestamp == r.timestamp;
+  if ((done_before && !mutant(Mutant::kSweepRunsDone)) || self_offsets_.contains(r.offset)) {
+    l.log_from = next(r.offset);
+    place(lane);
+    drop();
+    return;
+  }
+  if (!has_room(l, r.size)) {
+    leave_pass(lane, r.offset, false);
+    drop();
+    return;
+  }
+  bool reserve = false;
+  if (shared_.bytes + r.size > shared_.config.max_bytes) {
+    // A lane with something in hand can wait. One with nothing evicts what is held, or takes the reserve.
+    if (l.current == kNone) evict_held(r.size);
+    const bool room = l.current == kNone && shared_.bytes + r.size <= shared_.config.max_bytes;
+    reserve = l.current == kNone && !room && shared_.reserve_users == 0;
+    if (!room && !reserve) {
+      sweep_retry_at_ = shared_.now.steady + kReadRetry;
+      leave_pass(lane, r.offset, l.current == kNone);
+      drop();
+      return;
+    }
+  }
+  const auto note = take_note(r.offset, r.timestamp);
+  const MessageEntry* m = note ? &std::get<MessageEntry>(note->entry) : nullptr;
+  l.log_from = next(r.offset);
+  if ((m != nullptr && m->done) || ((r.flags & kSkip) != 0 && m == nullptr)) {
+    dirty_ = true;
+    place(lane);
+    drop();
+    return;
+  }
+  const std::uint32_t home = m != nullptr && m->self ? open_lane(r.lane, true) : lane;
+  lanes_[home].slow = true;
+  const std::uint32_t e = new_entry(r);
+  if (reserve) {
+    entries_[e].flags |= kReserve;
+    ++shared_.reserve_users;
+  }
+  append(home, e);
+  if (note) attach_note(home, e, *note);
+  place(lane);
+  if (lanes_[home].current == e) advance(home);
+}
+
+void PartitionEngine::leave_pass(std::uint32_t lane, Offset stopped_at, bool again) {
+  LaneState& l = lanes_[lane];
+  l.in_pass = false;
+  l.unknown = false;
+  l.log_from = stopped_at;
+  if (const auto at = after_.find(lane); at != after_.end()) {  // these come after what is still in the log
+    for (const RecordRef& r : at->second.records) {
+      shared_.bytes -= r.size;
+      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+    }
+    after_.erase(at);
+  }
+  place(lane);
+  if (again) wanting_.insert(lane);
+}
+
+void PartitionEngine::end_pass() {
+  sweeping_ = false;
+  for (const std::uint32_t lane : std::exchange(pass_lanes_, {})) {
+    if (!lanes_[lane].in_pass) continue;
+    LaneState& l = lanes_[lane];
+    l.in_pass = false;
+    l.unknown = false;
+    l.log_from = kNoOffset;
+    After after;
+    if (const auto at = after_.find(lane); at != after_.end()) {
+      after = std::move(at->second);
+      after_.erase(at);
+    }
+    Offset overflow = after.overflow;
+    for (std::size_t k = 0; k < after.records.size(); ++k) {
+      const RecordRef& r = after.records[k];
+      shared_.bytes -= r.size;
+      if (overflow != kNoOffset && r.offset > overflow) {
+        if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+        continue;
+      }
+      if (!has_room(lanes_[lane], r.size)) {
+        overflow = std::min(overflow, r.offset);
+        if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+        continue;
+      }
+      const auto note = take_note(r.offset, r.timestamp);
+      const std::uint32_t e = new_entry(r);
+      append(lane, e);
+      if (note) attach_note(lane, e, *note);
+    }
+    lanes_[lane].log_from = overflow;
+    place(lane);
+    dirty_ = true;
+    advance(lane);
+  }
+}
+
+// ---- single messages ---------------------------------------------------------------------------------
+
+void PartitionEngine::fetch(std::uint32_t i) {
+  entries_[i].state = State::kFetching;
+  room_queue_.push_back(i);
+}
+
+// A due head always gets room: what is held behind others goes back to the log, and one message is reserved.
+void PartitionEngine::serve_reads() {
+  while (!room_queue_.empty() && reads_.size() < kReadsAtOnce && shared_.now.steady >= fetch_retry_at_) {
+    const std::uint32_t i = room_queue_.front();
+    Entry& e = entries_[i];
+    const std::uint64_t size = e.size != 0 ? e.size : std::min<std::uint64_t>(shared_.config.max_message, shared_.config.max_bytes / 8);
+    if (shared_.bytes + size > shared_.config.max_bytes && !mutant(Mutant::kDueHeadGetsNoRoom)) {
+      evict_held(size);
+      if (shared_.bytes + size > shared_.config.max_bytes) {
+        if (shared_.reserve_users > 0) {
+          shared_.want_room = true;
+          return;
+        }
+        ++shared_.reserve_users;
+        e.flags |= kReserve;
+      }
+    } else if (shared_.bytes + size > shared_.config.max_bytes) {
+      return;
+    }
+    room_queue_.pop_front();
+    e.serial = ++serial_;
+    reads_[e.serial] = i;
+    ++shared_.counters.reads;
+    shared_.out->others.push_back(ReadMessage{ref_, e.serial, e.offset});
+  }
+}
+
+// Sends back to the log what waits: the lanes due latest first, the messages held in them and then the parked one
+// itself. Returns the bytes freed.
+std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
+  std::vector<std::pair<Instant, std::uint32_t>> lanes;
+  order_.walk([&](Offset, std::uint32_t lane) {
+    const LaneState& l = lanes_[lane];
+    if (l.current != kNone && l.bytes > 0 && entries_[l.current].state == State::kParked && !l.in_pass)
+      lanes.push_back({facts_[entries_[l.current].facts].due_steady, lane});
+    return true;
+  });
+  std::ranges::sort(lanes, std::greater<>());
+  const std::uint64_t enough = std::max(wanted, shared_.config.max_bytes / 8);
+  std::uint64_t freed = 0;
+  for (const auto& [due, lane] : lanes) {
+    if (freed >= enough) break;
+    const std::uint64_t before = shared_.bytes;
+    spill_after(lane, lanes_[lane].current);
+    Entry& head = entries_[lanes_[lane].current];
+    if (head.slot != kNone) lanes_[lane].bytes -= head.size;
+    free_bytes(head);
+    freed += before - shared_.bytes;
+  }
+  return freed;
+}
+
+void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
+  Entry& e = entries_[i];
+  BARTLEBY_ASSERT(e.state == State::kFetching);
+  e.serial = 0;
+  const auto drop_from = [&](std::size_t k) {
+    for (; k < in.records.size(); ++k)
+      if (in.records[k].slot != kNone) shared_.out->free_slots.push_back(in.records[k].slot);
+  };
+  const auto give_reserve_back = [&] {
+    if (!(e.flags & kReserve)) return;
+    e.flags &= static_cast<std::uint8_t>(~kReserve);
+    --shared_.reserve_users;
+  };
+  if (!in.answered) {
+    drop_from(0);
+    give_reserve_back();
+    room_queue_.push_back(i);
+    fetch_retry_at_ = shared_.now.steady + kReadRetry;
+    return;
+  }
+  const std::uint32_t lane = e.lane;
+  e.state = State::kQueued;
+  if (in.records.empty() || in.records.front().offset != e.offset) {
+    drop_from(0);
+    give_reserve_back();
+    if (e.flags & kUnread) {  // nothing is known of it but its number: no letter could name it
+      if (!traits_.compacted) shared_.alarm(AlarmType::kLostByRetention, ref_, e.offset);
+      e.state = State::kFinished;
+      e.flags |= kSkipped;
+      advance(lane);
+      return;
+    }
+    Facts& f = facts_[facts_of(i)];
+    f.lost = true;
+    if (traits_.compacted) {  // a newer record of the key took its place: nothing to do any more
+      f.fate = Fate::kSkip;
+      e.flags |= kSkipped;
+      settle(i);
+    } else {
+      shared_.alarm(AlarmType::kLostByRetention, ref_, e.offset);
+      doom(i, Reason::kLostByRetention);
+    }
+    advance(lane);
+    return;
+  }
+  const RecordRef& r = in.records.front();
+  drop_from(1);
+  if (e.flags & kUnread) {
+    e.timestamp = r.timestamp;
+    e.flags &= static_cast<std::uint8_t>(~kUnread);
+  } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {  // another record of that number
+    if (e.facts != kNone && facts_[e.facts].has_live) strays_.push_back(entry_of(e));
+    drop_facts(e);
+    e.flags &= static_cast<std::uint8_t>(~kDoomed);
+    e.timestamp = r.timestamp;
+    ++shared_.counters.stale_entries;
+    shared_.alarm(AlarmType::kStaleEntry, ref_, e.offset);
+  }
+  e.case_id = r.case_id;
+  e.record_flags = r.flags;
+  e.refuse_reason = r.reason;
+  set_bytes(e, r.slot, r.size);
+  lanes_[lane].bytes += r.size;
+  if ((r.flags & kSkip) != 0 && !(e.flags & kDoomed)) finish(i, Fate::kSkip);
+  advance(lane);
+}
+
+}  // namespace bartleby

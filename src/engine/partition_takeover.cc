@@ -1,0 +1,268 @@
+// Takeover: how the next owner learns what the last one knew.
+//
+// (1) offsets unstable, only to learn the last writer's id; (2) fence it; (3) offsets stable; (4) where the log
+// begins and ends; (5) the journal; (6) claim, before the first handler runs: the metadata as found with our
+// name; (7) start at H with every listed lane open. What the metadata or the journal lack costs repetitions, never
+// a message. Every step that is not answered is asked again.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+
+void PartitionEngine::begin() {
+  phase_ = Phase::kReadUnstable;
+  retry_pause_ = Duration(0);
+  ask();
+}
+
+void PartitionEngine::ask() {
+  retry_at_ = kNever;
+  switch (phase_) {
+    case Phase::kReadUnstable: shared_.out->others.push_back(ReadOffsets{ref_, Stability::kUnstable}); break;
+    case Phase::kFencing: shared_.out->others.push_back(FenceWriter{ref_, found_.metadata.writer}); break;
+    case Phase::kReadStable:
+      shared_.out->others.push_back(ReadOffsets{ref_, mutant(Mutant::kOffsetsReadUnstable) ? Stability::kUnstable : Stability::kStable});
+      break;
+    case Phase::kReadLog: shared_.out->others.push_back(ReadLog{ref_}); break;
+    case Phase::kReadJournal: shared_.out->others.push_back(ReadJournal{ref_}); break;
+    default: break;
+  }
+}
+
+void PartitionEngine::ask_later() {
+  retry_pause_ = std::clamp(retry_pause_ * 2, Duration(20), Duration(1000));
+  retry_at_ = shared_.now.steady + retry_pause_;
+}
+
+void PartitionEngine::offsets_read(const OffsetsIn& in) {
+  if (phase_ != Phase::kReadUnstable && phase_ != Phase::kReadStable) return;
+  if (!in.answered) {
+    ask_later();
+    return;
+  }
+  found_offset_ = in.offset;
+  found_ = decode_metadata(in.metadata, in.offset.value_or(Offset(0)));
+  if (phase_ == Phase::kReadUnstable) {
+    const std::string& writer = found_.metadata.writer;
+    const bool foreign_hand = found_.origin == MetadataOrigin::kOurs && !writer.empty() && writer != shared_.config.writer;
+    phase_ = foreign_hand ? Phase::kFencing : Phase::kReadStable;
+  } else {
+    phase_ = Phase::kReadLog;
+  }
+  ask();
+}
+
+void PartitionEngine::writer_fenced(bool answered) {
+  if (phase_ != Phase::kFencing) return;
+  // A fence only shortens the wait: what protects is the stable read that follows.
+  if (!answered && retry_pause_ < Duration(200)) {
+    ask_later();
+    return;
+  }
+  phase_ = Phase::kReadStable;
+  ask();
+}
+
+void PartitionEngine::log_read(const LogIn& in) {
+  log_start_ = in.log_start;
+  log_end_ = in.log_end;
+  log_bytes_ = in.bytes;
+  if (phase_ == Phase::kReadLog) {
+    phase_ = Phase::kReadJournal;
+    found_entries_.clear();
+    ask();
+  } else if (phase_ == Phase::kRunning && !order_.empty() && order_.lowest() < log_start_ && order_.lowest() >= lost_below_) {
+    lost_below_ = log_start_;
+    shared_.alarm(AlarmType::kLostByRetention, ref_, order_.lowest(), static_cast<std::uint64_t>(log_start_.v));
+  }
+}
+
+void PartitionEngine::journal_read(const JournalIn& in) {
+  if (in.tail || phase_ == Phase::kRunning) {  // somebody else's death
+    for (const JournalItem& item : in.items) {
+      const auto* o = std::get_if<Obituary>(&item.entry);
+      if (o == nullptr || mutant(Mutant::kObituariesNotTailed)) continue;
+      auto& known = obituaries_[o->offset];
+      if (std::ranges::none_of(known, [&](const Obituary& k) { return k.incarnation == o->incarnation; })) known.push_back(*o);
+    }
+    return;
+  }
+  if (phase_ != Phase::kReadJournal) return;
+  if (!in.answered) {
+    for (const JournalItem& item : found_entries_)
+      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+    found_entries_.clear();
+    ask_later();
+    return;
+  }
+  found_entries_.insert(found_entries_.end(), in.items.begin(), in.items.end());
+  if (in.end) take_over();
+}
+
+void PartitionEngine::take_over() {
+  if ((found_.origin == MetadataOrigin::kForeign && !shared_.config.adopt) || found_.origin == MetadataOrigin::kNewer) {
+    phase_ = Phase::kRefused;
+    shared_.alarm(found_.origin == MetadataOrigin::kForeign ? AlarmType::kForeignMetadata : AlarmType::kNewerMetadata, ref_,
+                  found_offset_.value_or(Offset(0)));
+    return;
+  }
+  if (found_.origin == MetadataOrigin::kDamaged) shared_.alarm(AlarmType::kDamagedMetadata, ref_, found_offset_.value_or(Offset(0)));
+  low_ = found_offset_.value_or(log_start_);
+  bool trusted = found_.origin == MetadataOrigin::kOurs;
+  if (!found_offset_) {
+    // A partition that was added, or an offset that was lost: from the log's start, and said where that may repeat.
+    if (log_start_ > Offset(0) || !found_entries_.empty()) shared_.alarm(AlarmType::kOffsetReset, ref_, low_);
+  } else if (low_ > log_end_) {  // another topic under the same name, or a log that was cut
+    shared_.alarm(AlarmType::kOffsetReset, ref_, low_, static_cast<std::uint64_t>(log_end_.v));
+    low_ = log_start_;
+    trusted = false;
+    found_.origin = MetadataOrigin::kDamaged;
+  } else if (low_ < log_start_) {
+    shared_.alarm(AlarmType::kOffsetReset, ref_, low_, static_cast<std::uint64_t>(log_start_.v));
+  }
+  base_ = found_.metadata.counters;
+  unclean_ = found_.metadata.unclean;
+  const std::string& writer = found_.metadata.writer;
+  if (found_.origin == MetadataOrigin::kOurs && !writer.empty() && writer != shared_.config.writer) {
+    ++unclean_;
+    if (unclean_ >= 3) shared_.alarm(AlarmType::kCrashLoop, ref_, low_, unclean_);
+  }
+  check_ = {};
+  for (const JournalItem& item : found_entries_)
+    if (!std::holds_alternative<Obituary>(item.entry)) {
+      ++check_.count;
+      check_.sum += fingerprint(item.entry);
+    }
+  const bool agrees = trusted && found_.metadata.check && (*found_.metadata.check == check_ || mutant(Mutant::kJournalCheckIgnored));
+  if (trusted && !agrees && (found_.metadata.check || !found_entries_.empty()))
+    shared_.alarm(AlarmType::kJournalDiffers, ref_, low_, check_.count);
+  high_ = agrees ? found_.metadata.high : low_;
+  if (high_ > log_end_ && agrees) high_ = std::max(low_, log_end_);
+  trusted_ = agrees;
+  phase_ = Phase::kClaiming;
+}
+
+// Claimed. What belongs to nothing is erased by the first full write; the rest becomes lanes, parked messages
+// and notes.
+void PartitionEngine::start_running() {
+  phase_ = Phase::kRunning;
+  window_.reset(high_);
+  sort_entries(trusted_);
+  shared_.out->others.push_back(StartReading{ref_, high_});
+  next_log_look_ = shared_.now.steady + Duration(1000);
+  dirty_ = true;
+  start_pass();
+}
+
+void PartitionEngine::sort_entries(bool trusted) {
+  const bool reset_by_people = found_.origin == MetadataOrigin::kEmpty;
+  if (trusted)
+    for (const Head& h : found_.metadata.heads) {
+      if (h.lane) heads_found_[*h.lane] = h.from;
+      else solos_found_.insert(h.from);
+    }
+  for (const JournalItem& item : found_entries_) {
+    if (const auto* h = std::get_if<HeadEntry>(&item.entry)) {
+      if (trusted) {
+        live_heads_[h->lane] = h->from;
+        const auto [at, fresh] = heads_found_.try_emplace(h->lane, h->from);
+        if (!fresh) at->second = std::min(at->second, h->from);
+      } else {
+        strays_.push_back(item.entry);
+      }
+    } else if (const auto* o = std::get_if<Obituary>(&item.entry)) {
+      if (o->offset < low_) strays_.push_back(item.entry);
+      else obituaries_[o->offset].push_back(*o);
+    }
+  }
+  // A parked message begins its lane, unless the lane is known to begin earlier.
+  for (const JournalItem& item : found_entries_) {
+    const auto* m = std::get_if<MessageEntry>(&item.entry);
+    if (m == nullptr || m->done || m->self || !m->lane || m->offset < low_ || m->offset >= high_) continue;
+    const auto [at, fresh] = heads_found_.try_emplace(*m->lane, m->offset);
+    if (!fresh) at->second = std::min(at->second, m->offset);
+  }
+  for (JournalItem& item : found_entries_) {
+    const auto* m = std::get_if<MessageEntry>(&item.entry);
+    if (m == nullptr) continue;
+    const bool below = m->offset < low_ || (m->done && reset_by_people);
+    bool covered = false;
+    if (m->done && m->offset < high_) {
+      const auto at = m->lane ? heads_found_.find(*m->lane) : heads_found_.end();
+      covered = at == heads_found_.end() || at->second > m->offset;
+    }
+    if (below || covered) {
+      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+      strays_.push_back(item.entry);
+      continue;
+    }
+    const bool above = m->offset >= high_ && !mutant(Mutant::kEntriesAboveHighAreHeads);
+    const bool alone = m->self || !m->lane;
+    if (m->done && m->offset < high_) {
+      live_done_[m->offset] = *m;
+    } else if (above || m->done || (!alone && heads_found_.at(*m->lane) != m->offset)) {
+      notes_[m->offset] = item;
+    } else {
+      heads_now_.push_back(item);
+    }
+  }
+  open_listed();
+  found_entries_.clear();
+  found_entries_.shrink_to_fit();
+}
+
+void PartitionEngine::open_listed() {
+  for (const JournalItem& item : heads_now_) {
+    const auto& m = std::get<MessageEntry>(item.entry);
+    const bool alone = m.self || !m.lane;
+    const std::uint32_t lane = open_lane(m.lane.value_or(Lane(0)), alone);
+    lanes_[lane].slow = true;
+    RecordRef r{.offset = m.offset, .timestamp = m.timestamp, .lane = m.lane.value_or(Lane(0)), .flags = static_cast<std::uint8_t>(m.lane ? 0 : kKeyless)};
+    const std::uint32_t e = new_entry(r);
+    append(lane, e);
+    attach_note(lane, e, item);
+    if (m.self) self_offsets_.insert(m.offset);
+    if (!m.lane) solos_found_.erase(m.offset);
+    if (!alone) {
+      lanes_[lane].log_from = next(m.offset);
+      lanes_[lane].unknown = true;
+      heads_found_.erase(*m.lane);
+      if (lanes_[lane].log_from >= high_) lanes_[lane].log_from = kNoOffset;
+      else wanting_.insert(lane);
+    }
+    opened_.push_back(lane);
+  }
+  for (const auto& [hash, from] : heads_found_) {
+    if (from >= high_ || mutant(Mutant::kListedLanesForgotten)) continue;
+    const std::uint32_t lane = open_lane(hash, false);
+    lanes_[lane].slow = true;
+    lanes_[lane].log_from = from;
+    lanes_[lane].unknown = true;
+    place(lane);
+    wanting_.insert(lane);
+  }
+  for (const Offset o : solos_found_) {  // no key and no story: it is read again by its offset
+    const std::uint32_t lane = open_lane(Lane(0), true);
+    lanes_[lane].slow = true;
+    const std::uint32_t e = new_entry({.offset = o, .timestamp = {}, .lane = Lane(0), .flags = kKeyless});
+    entries_[e].flags |= kUnread;
+    append(lane, e);
+    opened_.push_back(lane);
+  }
+  heads_now_.clear();
+  heads_found_.clear();
+  solos_found_.clear();
+  for (const std::uint32_t lane : std::exchange(opened_, {})) advance(lane);
+}
+
+// The log is not the one we knew: drop everything and take over again.
+void PartitionEngine::restart() {
+  forget_live();
+  found_ = {};
+  found_offset_.reset();
+  begin();
+}
+
+}  // namespace bartleby

@@ -1,0 +1,134 @@
+// What the answer to a write means: the cut becomes the truth, or nothing happened.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+
+void PartitionEngine::written(bool done) {
+  if (!cut_) return;  // the partition began anew while the write was on its way
+  if (!done) {
+    dirty_ = true;
+    revert_cut();
+    return;
+  }
+  if (cut_->claim) {
+    cut_.reset();
+    start_running();
+    return;
+  }
+  apply_cut();
+}
+
+void PartitionEngine::apply_cut() {
+  CutInFlight cut = std::move(*cut_);
+  if (cut.low > low_) unclean_ = 0;
+  low_ = cut.low;
+  high_ = std::max(high_, cut.high);
+  if (mutant(Mutant::kHighMayFall)) high_ = cut.high;
+  check_ = cut.check;
+  for (const auto& [i, mark] : cut.puts) {
+    Facts& f = facts_[facts_of(i)];
+    f.has_live = true;
+    f.live = mark;
+  }
+  for (const std::uint32_t i : cut.erased) facts_[entries_[i].facts].has_live = false;
+  for (const Offset o : cut.done_erases) live_done_.erase(o);
+  for (const MessageEntry& m : cut.done_puts) live_done_[m.offset] = m;
+  for (const Lane lane : cut.head_erases) live_heads_.erase(lane);
+  for (const HeadEntry& h : cut.head_puts) live_heads_[h.lane] = h.from;
+  strays_.erase(strays_.begin(), strays_.begin() + static_cast<std::ptrdiff_t>(cut.strays));
+  cut_.reset();
+
+  std::set<std::uint32_t> lanes;
+  std::vector<std::uint32_t> failed;
+  for (const std::uint32_t i : cut.items) {
+    Entry& e = entries_[i];
+    const bool decision = (e.flags & kDecision) != 0;
+    e.flags &= static_cast<std::uint8_t>(~(kInWrite | kDecision | kPending));
+    if (e.state == State::kFailed) {
+      failed.push_back(i);
+      continue;
+    }
+    if (decision) {
+      facts_[e.facts].decided = true;
+      e.flags |= kPending;
+      blocked_.push_back(i);
+      continue;
+    }
+    obituaries_.erase(e.offset);
+    if (e.state == State::kDying) ++base_.dead;
+    else ++(e.flags & kSkipped ? base_.skipped : base_.handled);
+    e.state = State::kFinished;
+    e.flags |= kCounted;
+    if (e.slot != kNone) lanes_[e.lane].bytes -= e.size;
+    free_bytes(e);
+    drop_facts(e);
+    lanes.insert(e.lane);
+  }
+  for (const std::uint32_t lane : lanes) advance(lane);
+  for (const std::uint32_t i : failed) parked_durably(i);
+
+  const Offset base = std::min({high_, window_.first_open(), window_.end()});
+  base_.handled += window_.count(Mark::kHandled, window_.base(), base);
+  base_.skipped += window_.count(Mark::kSkipped, window_.base(), base);
+  window_.trim(base);
+}
+
+void PartitionEngine::revert_cut() {
+  const CutInFlight cut = std::move(*cut_);
+  cut_.reset();
+  for (auto at = cut.items.rbegin(); at != cut.items.rend(); ++at) {
+    Entry& e = entries_[*at];
+    if (e.flags & kInWrite) pending_.push_front(*at);
+    e.flags &= static_cast<std::uint8_t>(~(kInWrite | kDecision));
+  }
+  if (!pending_.empty() && items_since_ == kNever) items_since_ = shared_.now.steady;
+}
+
+// One record of a refused write was this entry's. Called after `written(false)`.
+bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const RefusedItem& refused) {
+  const Refusal why = refused.why;
+  if (type == RecordType::kJournalPut || type == RecordType::kJournalErase) {
+    if (!shared_.suspended(journal_destination())) shared_.alarm(AlarmType::kJournalRefused, ref_, low_);
+    shared_.suspend(journal_destination());
+    return false;
+  }
+  Entry& e = entries_[i];
+  Facts& f = facts_[e.facts];
+  const DestinationId to = destination_of(e);
+  if (type == RecordType::kLetter && why == Refusal::kTooLarge && f.form < 3) {
+    ++f.form;
+    return false;
+  }
+  if (type == RecordType::kEmit && why != Refusal::kTimeout) {
+    // Refused for good: the attempt failed after all. What ran behind it in its lane has run.
+    std::erase(pending_, i);
+    e.flags &= static_cast<std::uint8_t>(~kPending);
+    shared_.out->free_emits.push_back(f.emit);
+    f.emit = kNone;
+    f.emits = false;
+    e.state = State::kQueued;
+    const std::uint32_t lane = e.lane;
+    lanes_[lane].current = i;
+    failed(i, Outcome{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
+    if (e.state == State::kQueued) add_back_to_front(lane);
+    return true;
+  }
+  shared_.alarm(AlarmType::kDestinationRefused, ref_, e.offset, static_cast<std::uint64_t>(why));
+  shared_.suspend(to);
+  return false;
+}
+
+void PartitionEngine::retry_blocked() {
+  unblock_ = true;
+  if (!blocked_.empty() && items_since_ == kNever) items_since_ = shared_.now.steady;
+}
+
+// After a success turned into a failure: the lane goes back to it unless something of it runs.
+void PartitionEngine::add_back_to_front(std::uint32_t lane) {
+  if (lanes_[lane].running == 0) advance(lane);
+}
+
+}  // namespace bartleby

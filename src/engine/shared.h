@@ -1,0 +1,75 @@
+// What the partitions of one worker share: settings, clock, the commands of this step, byte budget, guard.
+//
+// It belongs to the Engine and lives as long as it. Partitions reach each other only through here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/random.h"
+#include "engine/commands.h"
+#include "engine/config.h"
+#include "engine/guard.h"
+
+namespace bartleby {
+
+// A topic that refused a record is left alone for a while, longer each time, and then tried with one item.
+struct Destination {
+  Instant suspended_until{};
+  Duration pause{0};
+  bool suspended = false;
+  bool probing = false;  // the one item is on its way
+};
+
+enum class DestinationType : std::uint8_t { kDlq, kEmit, kOutcomes, kJournal };
+
+struct DestinationId {
+  DestinationType type;
+  std::uint32_t id;
+
+  constexpr auto operator<=>(const DestinationId&) const = default;
+};
+
+struct EngineCounters {
+  std::uint64_t stale_replies = 0;
+  std::uint64_t sweeps = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t evictions = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t stale_entries = 0;
+  std::uint64_t writes = 0;
+};
+
+struct Shared {
+  Shared(EngineConfig c, Commands& commands)
+      : config(std::move(c)), out(&commands), random(config.seed), guard(config.guard) {}
+
+  EngineConfig config;
+  Commands* out;
+  Now now{};
+  Random random;
+  OutageGuard guard;
+  std::map<DestinationId, Destination> destinations;
+  EngineCounters counters;
+  std::uint64_t bytes = 0;          // of messages in memory, all partitions
+  std::uint32_t running = 0;        // Run commands without their completion
+  std::uint32_t reserve_users = 0;  // due heads that live on the reserved message
+  bool want_room = false;           // somebody waits for bytes to be freed
+  bool draining = false;
+
+  void alarm(AlarmType type, PartitionRef ref, Offset offset, std::uint64_t number = 0) {
+    out->alarms.push_back({type, ref, offset, number});
+  }
+
+  bool suspended(DestinationId id) const {
+    const auto at = destinations.find(id);
+    return at != destinations.end() && at->second.suspended;
+  }
+
+  void suspend(DestinationId id);
+  void works(DestinationId id);
+
+  bool over_budget() const { return bytes >= config.max_bytes; }
+};
+
+}  // namespace bartleby

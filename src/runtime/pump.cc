@@ -1,0 +1,275 @@
+#include "runtime/pump.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codec/lane.h"
+
+namespace bartleby {
+
+Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm)
+    : config_(std::move(config)), member_(member), run_(std::move(run)), alarm_(std::move(alarm)), engine_([this] {
+        EngineConfig c = config_.engine;
+        c.writer = member_.transactional_id();
+        return c;
+      }()) {}
+
+Pump::Place* Pump::place(PartitionRef ref) {
+  const auto at = places_.find(ref.index);
+  return at == places_.end() || at->second.ref != ref ? nullptr : &at->second;
+}
+
+const TopicPartition* Pump::where(PartitionRef ref) const {
+  const auto at = places_.find(ref.index);
+  return at == places_.end() || at->second.ref != ref ? nullptr : &at->second.tp;
+}
+
+std::uint32_t Pump::new_story(JournalStory story) {
+  if (story.error == ErrorText{} && !story.record) return kNone;
+  const std::uint32_t i = stories_.make();
+  stories_[i] = std::move(story);
+  return i;
+}
+
+void Pump::turn(Now now, Duration wait) {
+  now_ = now;
+  polled_.clear();
+  member_.poll(polled_, wait);
+  for (BrokerEvent& event : polled_) take(event);
+  for (HandledRun& h : handled_) {
+    Completion c{.token = h.token, .done = h.done, .last = {}};
+    if (h.last) {
+      Outcome o{.fate = h.last->fate, .kind = h.last->kind, .reason = h.last->reason, .after = h.last->after};
+      o.story = new_story({bounded(std::move(h.last->error)), {}});
+      if (!h.last->emit.empty()) {
+        o.emit = emits_.make();
+        o.emit_records = static_cast<std::uint32_t>(h.last->emit.size());
+        o.emit_topic = static_cast<std::uint32_t>(hash64(h.last->emit.front().topic));
+        for (const OutRecord& r : h.last->emit) o.emit_bytes += payload_size(r);
+        emits_[o.emit].records = std::move(h.last->emit);
+      }
+      c.last = o;
+    }
+    events_.push_back(c);
+  }
+  handled_.clear();
+  tail_journals(now);
+
+  commands_.clear();
+  engine_.step(events_, now, commands_);
+  events_.clear();
+  batches_.clear();
+
+  for (const Run& r : commands_.runs) {
+    messages_.clear();
+    const TopicPartition* tp = where(r.token.ref);
+    for (std::uint32_t i = r.first; i < r.first + r.count; ++i) {
+      const RunItem& item = commands_.items[i];
+      messages_.push_back({tp, slots_[item.slot].record, item.case_id});
+    }
+    run_(r, messages_);
+  }
+  for (Command& c : commands_.others) carry_out(c);
+  // Last: a plan of this very step may have named them.
+  for (const std::uint32_t s : commands_.free_slots) {
+    slots_[s] = {};
+    slots_.free(s);
+  }
+  for (const std::uint32_t s : commands_.free_stories) {
+    stories_[s] = {};
+    stories_.free(s);
+  }
+  for (const std::uint32_t s : commands_.free_emits) {
+    emits_[s] = {};
+    emits_.free(s);
+  }
+  for (const Alarm& a : commands_.alarms) alarm_(a, where(a.ref));
+}
+
+Instant Pump::next_wakeup() const {
+  Instant at = engine_.next_wakeup();
+  for (const auto& [index, p] : places_) at = std::min(at, p.next_tail);
+  return at;
+}
+
+// ---- from the broker -----------------------------------------------------------------------------------
+
+RecordRef Pump::ref_of(const Place& place, Record record) {
+  const Admission a = config_.admit ? config_.admit(place.tp.topic, record) : Admission{};
+  RecordRef r;
+  r.offset = record.offset;
+  r.timestamp = record.timestamp;
+  if (record.key) r.lane = lane_of(*record.key);
+  else r.flags |= kKeyless;
+  r.size = static_cast<std::uint32_t>(payload_size(record) + 64);
+  r.case_id = a.case_id;
+  if (a.skip) r.flags |= kSkip;
+  if (a.replayed) r.flags |= kReplayed;
+  if (a.refuse) {
+    r.flags |= kRefuse;
+    r.reason = *a.refuse;
+  }
+  r.slot = slots_.make();
+  slots_[r.slot].record = std::make_shared<const Record>(std::move(record));
+  return r;
+}
+
+std::vector<RecordRef> Pump::refs_of(const Place& place, std::vector<Record>& records) {
+  std::vector<RecordRef> refs;
+  refs.reserve(records.size());
+  for (Record& record : records) refs.push_back(ref_of(place, std::move(record)));
+  return refs;
+}
+
+void Pump::take(BrokerEvent& event) {
+  std::visit(
+      [this](auto& in) {
+        using T = std::decay_t<decltype(in)>;
+        if constexpr (std::is_same_v<T, PartitionAssigned>) {
+          const auto topic = config_.topics.find(in.tp.topic);
+          BARTLEBY_ASSERT(topic != config_.topics.end());
+          places_[in.ref.index] = Place{.ref = in.ref, .tp = in.tp, .topic = &topic->second};
+          events_.push_back(AssignedIn{in.ref, topic->second.traits, static_cast<std::uint32_t>(hash64(topic->second.dlq.topic))});
+        } else if constexpr (std::is_same_v<T, PartitionRevoked>) {
+          events_.push_back(RevokedIn{in.ref});
+        } else if constexpr (std::is_same_v<T, PartitionLost>) {
+          events_.push_back(LostIn{in.ref});
+          if (place(in.ref) != nullptr) places_.erase(in.ref.index);
+        } else if constexpr (std::is_same_v<T, RecordsFetched>) {
+          const Place* p = place(in.ref);
+          if (p == nullptr) return;
+          batches_.push_back(refs_of(*p, in.records));
+          events_.push_back(RecordsIn{in.ref, batches_.back()});
+        } else if constexpr (std::is_same_v<T, EndReached>) {
+          events_.push_back(EndIn{in.ref, in.next});
+        } else if constexpr (std::is_same_v<T, PositionOutOfRange>) {
+          events_.push_back(OutOfRangeIn{in.ref, in.log_start, in.log_end});
+        } else if constexpr (std::is_same_v<T, WriteAnswered>) {
+          WriteIn out{in.serial, in.result, {}};
+          if (in.serial == write_serial_)
+            for (const RefusedRecord& r : in.refused)
+              if (r.index < planned_of_.size()) out.refused.push_back({planned_of_[r.index].plan, r.why, refusal_story(planned_of_[r.index].topic, r.why)});
+          events_.push_back(std::move(out));
+        } else if constexpr (std::is_same_v<T, WriteResolved>) {
+          ResolvedIn out{in.serial, in.answered, {}};
+          for (const CommittedOffset& o : in.offsets)
+            for (const auto& [ref, tp] : write_partitions_)
+              if (tp == o.tp) out.partitions.push_back({ref, o.offset, o.metadata});
+          events_.push_back(std::move(out));
+        } else if constexpr (std::is_same_v<T, OffsetsRead>) {
+          const auto at = requests_.find(in.request);
+          if (at == requests_.end()) return;
+          OffsetsIn out{at->second.ref, at->second.stability, in.answered, {}, {}};
+          if (in.answered && !in.offsets.empty()) {
+            out.offset = in.offsets.front().offset;
+            out.metadata = in.offsets.front().metadata;
+          }
+          requests_.erase(at);
+          events_.push_back(std::move(out));
+        } else if constexpr (std::is_same_v<T, WriterFenced>) {
+          const auto at = requests_.find(in.request);
+          if (at == requests_.end()) return;
+          events_.push_back(FencedIn{at->second.ref, in.answered});
+          requests_.erase(at);
+        } else if constexpr (std::is_same_v<T, RangeRead>) {
+          range_read(in);
+        } else if constexpr (std::is_same_v<T, LogRangeRead>) {
+          log_range_read(in);
+        } else if constexpr (std::is_same_v<T, MemberFailed>) {
+          failed_ = true;
+        }
+      },
+      event);
+}
+
+// Only an emitted record's refusal is the handler's business; its topic is known here alone.
+std::uint32_t Pump::refusal_story(const std::string& topic, Refusal why) {
+  if (topic.empty()) return kNone;
+  constexpr std::array<const char*, 4> kTexts = {"too large for", "not allowed to write to", "there is no topic", "timed out writing to"};
+  return new_story({{"EmitRefused", std::string(kTexts[static_cast<std::size_t>(why)]) + " " + topic, ""}, {}});
+}
+
+void Pump::range_read(RangeRead& in) {
+  const auto at = requests_.find(in.request);
+  if (at == requests_.end()) return;
+  Request& request = at->second;
+  Place* p = place(request.ref);
+  const bool over = in.end || !in.answered;
+  if (p == nullptr) {
+    if (over) requests_.erase(at);
+    return;
+  }
+  if (request.asked == Asked::kMessage || request.asked == Asked::kSweep) {
+    ReadIn out{request.ref, request.serial, in.answered, refs_of(*p, in.records), in.next, in.end};
+    events_.push_back(std::move(out));
+  } else {
+    journal_slice(request, in);
+    if (over && request.asked == Asked::kTail) p->tailing = false;
+  }
+  if (over) requests_.erase(at);
+}
+
+// The journal is a compacted topic: of each key the last record counts, and none if that is a tombstone.
+void Pump::journal_slice(Request& request, RangeRead& in) {
+  const bool tail = request.asked == Asked::kTail;
+  Place& p = *place(request.ref);
+  for (Record& r : in.records) {
+    if (!r.key) continue;
+    if (!r.value) {
+      request.journal.erase(*r.key);
+      continue;
+    }
+    auto entry = decode_journal(*r.key, *r.value);
+    if (!entry) continue;  // not ours: the check will differ if it should have been
+    request.journal.insert_or_assign(*r.key, std::move(*entry));
+  }
+  if (in.answered) p.tail_from = std::max(p.tail_from, in.next);
+  if (!in.answered || in.end) {
+    JournalIn out{request.ref, in.answered, {}, in.end, tail};
+    if (in.answered)
+      for (auto& [key, decoded] : request.journal) {
+        if (tail && !std::holds_alternative<Obituary>(decoded.entry)) continue;
+        out.items.push_back({decoded.entry, tail ? kNone : new_story(std::move(decoded.story))});
+      }
+    if (!tail || !out.items.empty()) events_.push_back(std::move(out));
+    if (!tail && in.answered) p.next_tail = now_.steady + config_.tail;
+  }
+}
+
+void Pump::log_range_read(const LogRangeRead& in) {
+  const auto at = requests_.find(in.request);
+  if (at == requests_.end()) return;
+  const Request request = std::move(at->second);
+  requests_.erase(at);
+  Place* p = place(request.ref);
+  if (p == nullptr) return;
+  const TopicPartition journal{p->topic->journal, p->tp.partition};
+  if (request.asked == Asked::kLog) {
+    if (in.answered) events_.push_back(LogIn{request.ref, in.start, in.end, 0});
+    else member_.read_log_range(ask({.asked = Asked::kLog, .ref = request.ref, .journal = {}}), p->tp);
+  } else if (request.asked == Asked::kJournalEnd) {
+    if (!in.answered) {
+      events_.push_back(JournalIn{request.ref, false, {}, true});
+    } else {
+      // To the high watermark as it stands now: what was written before the stable read lies below it.
+      member_.read_range(ask({.asked = Asked::kJournal, .ref = request.ref, .journal = {}}), journal, in.start, in.high_watermark, {});
+    }
+  } else if (request.asked == Asked::kTailEnd) {
+    if (in.answered && in.end > p->tail_from)
+      member_.read_range(ask({.asked = Asked::kTail, .ref = request.ref, .journal = {}}), journal, p->tail_from, in.end, {});
+    else
+      p->tailing = false;
+  }
+}
+
+void Pump::tail_journals(Now now) {
+  for (auto& [index, p] : places_) {
+    if (p.next_tail > now.steady) continue;
+    p.next_tail = now.steady + config_.tail;
+    if (p.tailing) continue;
+    p.tailing = true;
+    member_.read_log_range(ask({.asked = Asked::kTailEnd, .ref = p.ref, .journal = {}}), {p.topic->journal, p.tp.partition});
+  }
+}
+
+}  // namespace bartleby

@@ -1,0 +1,163 @@
+// Between the engine and a group member: moves bytes, decides nothing.
+//
+// It keeps what the engine only names (messages by slot, error texts by story, emitted records by number), turns
+// broker events into engine events and commands into requests, and writes a plan out as records. One thread
+// calls it; production and simulation use the very same code. What the broker does not answer, the engine asks
+// for again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codec/journal.h"
+#include "codec/letter.h"
+#include "engine/engine.h"
+#include "ports/broker.h"
+
+namespace bartleby {
+
+// How a record is to be treated: decided before it has a lane.
+struct Admission {
+  std::uint16_t case_id = 0;
+  bool skip = false;
+  std::optional<Reason> refuse;
+  bool replayed = false;
+};
+
+struct SourceTopic {
+  TopicTraits traits;
+  std::string journal;
+  LetterTarget dlq;
+};
+
+struct PumpConfig {
+  EngineConfig engine;
+  std::string cluster, group, worker, instance;
+  std::map<std::string, SourceTopic> topics;
+  std::function<Admission(const std::string& topic, const Record& record)> admit;
+  std::string outcomes = "bartleby.outcomes";
+  Duration tail{1000};  // how often the journal is looked at for obituaries
+};
+
+// What a handler decided, with its texts.
+struct Decision {
+  Fate fate = Fate::kDone;
+  Kind kind = Kind::kTransient;
+  Reason reason = Reason::kRejected;
+  std::optional<Duration> after;
+  ErrorText error;
+  std::vector<OutRecord> emit;
+};
+
+struct HandledRun {
+  Token token;
+  std::uint32_t done = 0;
+  std::optional<Decision> last;
+};
+
+// One message of a Run, with its bytes.
+struct RunMessage {
+  const TopicPartition* tp;
+  std::shared_ptr<const Record> record;  // outlives the partition: a handler may still be at it
+  std::uint16_t case_id;
+};
+
+class Pump {
+ public:
+  // `run` is called from inside `turn` for every Run, and `handled` once for each of them, later or at once.
+  using OnRun = std::function<void(const Run&, std::span<const RunMessage>)>;
+  using OnAlarm = std::function<void(const Alarm&, const TopicPartition*)>;
+
+  Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm);
+
+  // Polls, steps the engine and carries out what it wants, once.
+  void turn(Now now, Duration wait);
+  void handled(HandledRun run) { handled_.push_back(std::move(run)); }
+  void tell(Event event) { events_.push_back(std::move(event)); }  // stop, pause, orders of people
+
+  Instant next_wakeup() const;
+  bool stopped() const { return stopped_; }
+  bool failed() const { return failed_; }  // the member is out; a new pump with a new member goes on
+  const Engine& engine() const { return engine_; }
+  const TopicPartition* where(PartitionRef ref) const;
+
+  std::size_t slots_in_use() const { return slots_.size(); }
+  std::size_t stories_in_use() const { return stories_.size(); }
+  std::size_t emits_in_use() const { return emits_.size(); }
+
+ private:
+  struct Slot {
+    std::shared_ptr<const Record> record;
+  };
+  struct Emit {
+    std::vector<OutRecord> records;
+  };
+  struct Place {
+    PartitionRef ref;
+    TopicPartition tp;
+    const SourceTopic* topic;
+    // journal: read to the end once, then tailed for obituaries
+    Offset tail_from{0};
+    Instant next_tail = kNever;
+    bool tailing = false;
+  };
+  enum class Asked : std::uint8_t { kOffsets, kFence, kLog, kJournalEnd, kJournal, kMessage, kSweep, kTailEnd, kTail };
+  struct Request {
+    Asked asked;
+    PartitionRef ref;
+    Stability stability = Stability::kStable;
+    std::uint32_t serial = 0;  // of the engine's read
+    std::map<std::string, DecodedEntry> journal;
+  };
+
+  void take(BrokerEvent& event);
+  void range_read(RangeRead& in);
+  void log_range_read(const LogRangeRead& in);
+  std::vector<RecordRef> refs_of(const Place& place, std::vector<Record>& records);
+  RecordRef ref_of(const Place& place, Record record);
+  void carry_out(Command& command);
+  void write(WritePlan& plan);
+  void write_record(const PlannedRecord& planned, const Place& place, std::vector<OutRecord>& out) const;
+  void journal_slice(Request& request, RangeRead& in);
+  std::uint64_t ask(Request request);
+  Place* place(PartitionRef ref);
+  std::uint32_t new_story(JournalStory story);
+  std::uint32_t refusal_story(const std::string& topic, Refusal why);
+  void tail_journals(Now now);
+
+  PumpConfig config_;
+  Member& member_;
+  OnRun run_;
+  OnAlarm alarm_;
+  Engine engine_;
+  Commands commands_;
+  std::vector<BrokerEvent> polled_;
+  std::vector<Event> events_;
+  std::deque<std::vector<RecordRef>> batches_;  // records of `events_`
+  std::vector<HandledRun> handled_;
+  std::vector<Completion> completions_;
+  std::vector<RunMessage> messages_;
+  Slab<Slot> slots_;
+  Slab<JournalStory> stories_;
+  Slab<Emit> emits_;
+  std::map<std::uint32_t, Place> places_;  // by index
+  std::map<std::uint64_t, Request> requests_;
+  std::uint64_t last_request_ = 0;
+  struct Planned {
+    std::uint32_t plan;
+    std::string topic;  // of an emitted record
+  };
+  std::vector<Planned> planned_of_;  // of the write in flight, by record
+  WriteSerial write_serial_;
+  std::vector<std::pair<PartitionRef, TopicPartition>> write_partitions_;
+  Now now_{};
+  bool stopped_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace bartleby

@@ -1,0 +1,126 @@
+#include "tests/sim/options.h"
+
+#include <algorithm>
+#include <array>
+
+namespace bartleby::sim {
+namespace {
+
+constexpr std::array kNames = {
+    "crash", "crash-at-command", "freeze", "stop", "rebalance", "generation", "late-assignment",
+    "not-done", "reply-lost-done", "reply-lost-not-done", "late-request", "read-fail", "fence-fail", "marker-delay", "latency",
+    "dlq-denied", "dlq-small", "journal-denied", "emit-denied", "dlq-stalled",
+    "poison", "crash-poison", "reject", "throttle", "slow", "outage", "emit", "replay", "skip", "malformed", "null-keys",
+    "journal-lost", "retention", "compaction", "offset-reset", "offset-lost", "partition-added", "recreated", "clock-jump",
+    "tiny-metadata", "tiny-lanes", "tiny-bytes", "tiny-writes", "tiny-parked", "tiny-ahead", "bypass", "policy-change", "no-dead-letters",
+    "orders", "collision"};
+static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
+
+// Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
+bool rare(Fault f) {
+  switch (f) {
+    case Fault::kJournalLost:
+    case Fault::kRetention:
+    case Fault::kCompaction:
+    case Fault::kOffsetReset:
+    case Fault::kOffsetLost:
+    case Fault::kPartitionAdded:
+    case Fault::kRecreated:
+    case Fault::kNoDeadLetters:
+    case Fault::kPolicyChange:
+    case Fault::kOrders:
+    case Fault::kCollision: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::string fault_name(Fault fault) { return kNames[static_cast<std::size_t>(fault)]; }
+
+Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
+  Random r(seed * 0x9e3779b97f4a7c15ULL + 17);
+  Options o;
+  o.seed = seed;
+  o.on.assign(static_cast<std::size_t>(Fault::kLastFault), false);
+  for (std::size_t i = 0; i < o.on.size(); ++i) {
+    const bool on = r.chance(rare(static_cast<Fault>(i)) ? 8 : 50);
+    o.on[i] = on && std::ranges::find(off, static_cast<Fault>(i)) == off.end();
+  }
+  o.partitions = static_cast<std::uint32_t>(r.between(1, 3));
+  o.instances = static_cast<std::uint32_t>(r.between(1, 3));
+  o.messages = static_cast<std::uint32_t>(r.between(20, 90));
+  o.keys = static_cast<std::uint32_t>(r.between(1, 8));
+  o.span = Duration(r.between(10000, 60000));
+  if (o.has(Fault::kRetention)) o.retention = Duration(r.between(20000, 120000));
+
+  BrokerFaults& b = o.broker;
+  b.latency_min = Duration(0);
+  b.latency_max = Duration(o.has(Fault::kLatency) ? r.between(1, 300) : r.between(0, 5));
+  b.marker_delay_max = Duration(o.has(Fault::kMarkerDelay) ? r.between(1, 2000) : 0);
+  b.slice_min = 1;
+  b.slice_max = static_cast<std::uint32_t>(r.between(1, 30));
+  b.client_timeout = Duration(r.between(500, 5000));
+  b.transaction_timeout = Duration(r.between(2000, 10000));
+  b.rebalance_timeout = Duration(r.between(1000, 30000));
+  b.stall_timeout = Duration(r.between(100, 3000));
+  const auto rate = [&](Fault f, std::int64_t most) { return o.has(f) ? static_cast<std::uint32_t>(r.between(5, most)) : 0; };
+  b.p_not_done = rate(Fault::kNotDone, 200);
+  b.p_reply_lost_done = rate(Fault::kReplyLostDone, 120);
+  b.p_reply_lost_not_done = rate(Fault::kReplyLostNotDone, 120);
+  b.p_late_request = rate(Fault::kLateRequest, 120);
+  b.p_generation_bump = rate(Fault::kGeneration, 100);
+  b.p_read_fail = rate(Fault::kReadFail, 150);
+  b.p_fence_fail = rate(Fault::kFenceFail, 300);
+
+  EngineConfig& e = o.engine;
+  e.seed = r.next();
+  e.concurrency = static_cast<std::uint32_t>(r.between(1, 8));
+  e.max_stretch = static_cast<std::uint32_t>(r.between(1, 4));
+  e.drain = Duration(r.between(0, 3000));
+  e.linger = Duration(r.between(0, 50));
+  e.offsets_linger = Duration(r.between(1, 500));
+  e.key_policy = o.has(Fault::kBypass) ? KeyPolicy::kBypass : KeyPolicy::kHold;
+  e.dead_letters = !o.has(Fault::kNoDeadLetters);
+  e.max_message = 4096;
+  e.max_bytes = o.has(Fault::kTinyBytes) ? static_cast<std::uint64_t>(r.between(400, 3000)) : 64u << 20;
+  e.lane_messages = o.has(Fault::kTinyLanes) ? static_cast<std::uint32_t>(r.between(0, 3)) : 1000;
+  e.max_queued = static_cast<std::uint32_t>(r.between(4, 60));
+  e.max_parked = o.has(Fault::kTinyParked) ? static_cast<std::uint32_t>(r.between(1, 4)) : 100000;
+  e.max_window = o.has(Fault::kTinyParked) && r.chance(50) ? r.between(10, 40) : 5000000;
+  e.max_ahead = o.has(Fault::kTinyAhead) ? static_cast<std::uint32_t>(r.between(2, 20)) : 262144;
+  e.write_records = o.has(Fault::kTinyWrites) ? static_cast<std::uint32_t>(r.between(1, 3)) : 2000;
+  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(130, 170)) : kMaxMetadata;
+  if (!e.dead_letters) {  // what is kept counts as parked, and would stop intake for good
+    e.max_parked = 100000;
+    e.max_window = 5000000;
+  }
+  if (r.chance(50)) {
+    GuardConfig g;
+    g.of = static_cast<std::uint32_t>(r.between(3, 10));
+    g.within = Duration(r.between(2000, 20000));
+    g.probe = Duration(r.between(100, 3000));
+    g.hold_max = Duration(r.between(5000, 60000));
+    g.letters = static_cast<std::uint32_t>(r.between(0, 3));
+    e.guard = g;
+  } else {
+    e.guard.reset();
+  }
+  e.cases.clear();
+  for (int c = 0; c < 2; ++c) {
+    RetryPolicy p;
+    p.max_attempts = static_cast<std::uint32_t>(r.between(1, 4));
+    switch (r.below(3)) {
+      case 0: p.backoff = Schedule{{Duration(r.between(0, 1000)), Duration(r.between(100, 20000))}}; break;
+      case 1: p.backoff = Linear{Duration(r.between(1, 5000))}; break;
+      default: p.backoff = Exponential{Duration(r.between(1, 1000)), 2, Duration(r.between(1000, 30000))}; break;
+    }
+    p.jitter_percent = r.chance(50) ? 20 : 0;
+    p.max_retry_after = Duration(r.between(1000, 10000));
+    p.max_crashes = static_cast<std::uint32_t>(r.between(1, 3));
+    e.cases.push_back(p);
+  }
+  return o;
+}
+
+}  // namespace bartleby::sim

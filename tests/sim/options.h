@@ -1,0 +1,46 @@
+// One seed is one world: what it contains and what goes wrong in it.
+//
+// Every fault is off in half of the seeds, and limits are small in most, so that each seed is a mixture nobody
+// thought of. A minimiser turns faults off one by one (`off`) while a failure stays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/config.h"
+#include "tests/sim/sim_faults.h"
+
+namespace bartleby::sim {
+
+enum class Fault : std::uint8_t {
+  kCrash, kCrashAtCommand, kFreeze, kStop, kRebalance, kGeneration, kLateAssignment,
+  kNotDone, kReplyLostDone, kReplyLostNotDone, kLateRequest, kReadFail, kFenceFail, kMarkerDelay, kLatency,
+  kDlqDenied, kDlqSmall, kJournalDenied, kEmitDenied, kDlqStalled,
+  kPoison, kCrashPoison, kReject, kThrottle, kSlow, kOutage, kEmit, kReplay, kSkip, kMalformed, kNullKeys,
+  kJournalLost, kRetention, kCompaction, kOffsetReset, kOffsetLost, kPartitionAdded, kRecreated, kClockJump,
+  kTinyMetadata, kTinyLanes, kTinyBytes, kTinyWrites, kTinyParked, kTinyAhead, kBypass, kPolicyChange, kNoDeadLetters,
+  kOrders, kCollision, kLastFault,
+};
+
+std::string fault_name(Fault fault);
+
+struct Options {
+  std::uint64_t seed = 1;
+  std::uint32_t partitions = 1;
+  std::uint32_t instances = 1;
+  std::uint32_t messages = 60;
+  std::uint32_t keys = 4;
+  Duration span{60000};   // faults happen in it
+  Duration heal{600000};  // and then everything must end
+  std::vector<bool> on;   // by Fault
+  BrokerFaults broker;
+  EngineConfig engine;
+  Duration retention{0};
+
+  bool has(Fault f) const { return on[static_cast<std::size_t>(f)]; }
+};
+
+Options draw_options(std::uint64_t seed, const std::vector<Fault>& off);
+
+}  // namespace bartleby::sim

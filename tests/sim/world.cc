@@ -1,0 +1,347 @@
+#include "tests/sim/world.h"
+
+#include <cstdio>
+
+namespace bartleby::sim {
+namespace {
+
+const std::string kGroup = "g";
+const std::string kSource = "src";
+
+}  // namespace
+
+World::World(const Options& options, Coverage& coverage, bool trace)
+    : options_(options), coverage_(coverage), trace_(trace), scheduler_(options.seed), random_(options.seed ^ 0x5eed),
+      cluster_(std::make_unique<SimCluster>(scheduler_, options.broker)), checker_(options_, coverage_) {
+  TopicSpec source{.name = kSource, .partitions = static_cast<std::int32_t>(options_.partitions), .retention = {}, .retention_bytes = {}};
+  TopicSpec journal{.name = "src.parked.g", .partitions = source.partitions, .compacted = true, .retention = {}, .retention_bytes = {}};
+  TopicSpec dlq{.name = "src.dlq", .partitions = 1, .retention = {}, .retention_bytes = {}};
+  if (options_.has(Fault::kDlqSmall)) dlq.max_message = 1100;
+  TopicSpec out{.name = "out", .partitions = 1, .retention = {}, .retention_bytes = {}};
+  TopicSpec outcomes{.name = "bartleby.outcomes", .partitions = 1, .retention = {}, .retention_bytes = {}};
+  BARTLEBY_ASSERT(cluster_->ensure_topics({source, journal, dlq, out, outcomes}));
+  std::vector<CommittedOffset> first;
+  for (std::int32_t p = 0; p < source.partitions; ++p) {
+    first.push_back({{kSource, Partition(p)}, Offset(0), ""});
+    checker_.at({kSource, Partition(p)});
+  }
+  BARTLEBY_ASSERT(cluster_->commit_first(kGroup, first));
+  cluster_->on_write_committed([this](const std::string& writer, const Write& write) {
+    const auto at = sent_.find({writer, write.serial.v});
+    BARTLEBY_ASSERT(at != sent_.end());
+    mix(write.serial.v);
+    if (trace_) {
+      std::string text = "commit " + writer + " #" + std::to_string(write.serial.v);
+      for (std::size_t i = 0; i < write.offsets.size(); ++i) {
+        const DecodedMetadata m = decode_metadata(write.offsets[i].metadata, write.offsets[i].offset);
+        text += " p" + std::to_string(at->second.first[i].partition.v) + " L" + std::to_string(write.offsets[i].offset.v) + " H" +
+                std::to_string(m.metadata.high.v) + (m.metadata.writer.empty() ? " released" : "") + " heads";
+        for (const Head& h : m.metadata.heads) text += " " + std::to_string(h.from.v) + (h.lane ? "/" + std::to_string(h.lane->v) : "");
+      }
+      for (const OutRecord& r : write.records)
+        text += "\n      + " + r.topic + " " + r.key.value_or("-") + " " + (r.topic == "src.dlq" ? "letter" : r.value.value_or("erased"));
+      say(text);
+    }
+    checker_.committed(writer, write, at->second.first, at->second.second, scheduler_.both());
+  });
+  for (std::uint32_t i = 0; i < options_.instances; ++i) {
+    processes_.push_back(std::make_unique<Process>());
+    processes_.back()->number = i;
+  }
+}
+
+World::~World() {
+  for (auto& p : processes_) {
+    p->pump.reset();
+    p->fragile.reset();
+    p->member.reset();
+  }
+}
+
+void World::say(const std::string& text) {
+  if (trace_) std::printf("%8lld  %s\n", static_cast<long long>(ms(scheduler_.now())), text.c_str());
+}
+
+// ---- processes -----------------------------------------------------------------------------------------
+
+void World::start(Process& p) {
+  if (p.pump) return;
+  if (scheduler_.now() < down_until_) {
+    scheduler_.at(down_until_, [this, &p] { start(p); });
+    return;
+  }
+  ++p.incarnation;
+  // The deaths of the last life, before anything runs.
+  for (const RecorderSlot& slot : p.recorder) {
+    const JournalEntry obituary = Obituary{slot.offset, p.incarnation * 16 + p.number, slot.timestamp, slot.faulting, slot.alone};
+    const OutRecord record{"src.parked.g", slot.tp.partition, journal_key(obituary), journal_value(obituary, {}), {}};
+    if (!cluster_->produce({record})) continue;
+    coverage_.saw(Seen::kObituary);
+    checker_.produced_outside(record, scheduler_.both());
+    say("obituary " + *record.key + (slot.faulting ? " faulting" : "") + (slot.alone ? " alone" : ""));
+  }
+  p.recorder.clear();
+  p.member = cluster_->join_sim({.group = kGroup, .topics = {kSource}, .instance = "i" + std::to_string(p.number), .session = Duration(6000)});
+  p.fragile = std::make_unique<FragileMember>(*p.member, [this, &p](const Write& w) { write_sent(p, w); });
+  PumpConfig c;
+  c.engine = options_.engine;
+  c.engine.seed += p.incarnation * 7 + p.number;
+  if (options_.has(Fault::kPolicyChange) && p.incarnation > 1)
+    c.engine.key_policy = c.engine.key_policy == KeyPolicy::kHold ? KeyPolicy::kBypass : KeyPolicy::kHold;
+  c.cluster = "sim";
+  c.group = kGroup;
+  c.worker = "w";
+  c.instance = "i" + std::to_string(p.number);
+  SourceTopic topic;
+  topic.journal = "src.parked.g";
+  topic.dlq = {"src.dlq", 1, 400};
+  if (options_.retention.count() > 0) topic.traits.retention = options_.retention;
+  topic.traits.compacted = options_.has(Fault::kCompaction);
+  c.topics[kSource] = topic;
+  c.admit = [this](const std::string&, const Record& r) { return admit(r); };
+  p.pump = std::make_unique<Pump>(
+      std::move(c), *p.fragile, [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },
+      [this, &p](const Alarm& a, const TopicPartition* tp) { alarm(p, a, tp); });
+  p.running.clear();
+  p.frozen = p.stopping = p.guard_was_open = false;
+  p.wake = kNever;
+  p.turn_planned = false;
+  p.fail_times.clear();
+  p.successes_since_open.clear();
+  p.exhausted_letters.clear();
+  p.last = {};
+  say("start i" + std::to_string(p.number) + " as " + p.member->transactional_id());
+  p.member->on_ready([this, &p] { plan_turn(p, scheduler_.now()); });
+  plan_turn(p, scheduler_.now());
+}
+
+void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
+  if (!p.pump) return;
+  say("crash i" + std::to_string(p.number));
+  coverage_.saw(Seen::kCrash);
+  if (p.member->write_in_flight()) coverage_.saw(Seen::kCrashInWrite);
+  for (const Running& r : p.running) {
+    const Record& record = *r.messages[r.at].record;
+    const bool culprit = faulting_run == r.number;
+    // Most deaths are faults with a signal; the others leave no mark.
+    const bool faulting = culprit && random_.chance(70);
+    const bool alone = r.run.alone;
+    p.recorder.push_back({r.tp, record.offset, record.timestamp, faulting, alone});
+    checker_.process_died(r.tp, record.offset, faulting || alone);
+  }
+  cluster_->kill(*p.member);
+  p.pump.reset();
+  p.fragile.reset();
+  p.member.reset();
+  p.running.clear();
+  p.thawing.clear();
+  p.frozen = false;
+  ++p.incarnation;
+  scheduler_.after(Duration(random_.between(10, healed_ ? 500 : 8000)), [this, &p] { start(p); });
+}
+
+void World::stop(Process& p) {
+  if (!p.pump || p.frozen || p.stopping) return;
+  say("stop i" + std::to_string(p.number));
+  p.stopping = true;
+  p.pump->tell(StopIn{});
+  plan_turn(p, scheduler_.now());
+}
+
+// One turn at a time; an earlier wish moves it forward.
+void World::plan_turn(Process& p, Instant when) {
+  if (!p.pump || (p.turn_planned && p.wake <= when)) return;
+  p.wake = when;
+  p.turn_planned = true;
+  scheduler_.at(when, [this, &p, incarnation = p.incarnation, when] {
+    if (p.incarnation != incarnation || !p.pump || !p.turn_planned || p.wake != when) return;
+    p.turn_planned = false;
+    if (p.frozen) p.thawing.push_back([this, &p] { plan_turn(p, scheduler_.now()); });
+    else turn(p);
+  });
+}
+
+void World::turn(Process& p) {
+  try {
+    p.pump->turn(scheduler_.both(), Duration(0));
+  } catch (const CrashNow&) {
+    coverage_.saw(Seen::kCrashMidCommands);
+    crash(p, std::nullopt);
+    return;
+  }
+  watch_guard(p);
+  const EngineCounters& c = p.pump->engine().counters();
+  coverage_.saw(Seen::kSweep, c.sweeps - p.last.sweeps);
+  coverage_.saw(Seen::kReadAgain, c.reads - p.last.reads);
+  coverage_.saw(Seen::kEvicted, c.evictions - p.last.evictions);
+  coverage_.saw(Seen::kStaleReply, c.stale_replies - p.last.stale_replies);
+  p.last = c;
+  const EngineConfig& e = options_.engine;
+  if (p.pump->engine().bytes() > e.max_bytes + 90 * 1024) checker_.fail("more in memory than the budget and a fetch");
+  if (p.pump->failed()) {
+    say("member failed i" + std::to_string(p.number));
+    crash(p, std::nullopt);
+    return;
+  }
+  if (p.pump->stopped()) {
+    say("stopped i" + std::to_string(p.number));
+    coverage_.saw(Seen::kCleanStop);
+    if (p.pump->slots_in_use() != 0) checker_.fail("messages left in memory after a stop");
+    if (p.pump->stories_in_use() != 0) checker_.fail("stories left in memory after a stop");
+    if (p.pump->emits_in_use() != 0 && p.running.empty()) checker_.fail("emitted records left in memory after a stop");
+    p.member->leave();
+    p.pump.reset();
+    p.fragile.reset();
+    p.member.reset();
+    p.running.clear();
+    p.recorder.clear();
+    ++p.incarnation;
+    if (!healed_ || !finished()) scheduler_.after(Duration(random_.between(10, 5000)), [this, &p] { start(p); });
+    return;
+  }
+  const Instant next = p.pump->next_wakeup();
+  if (next != kNever) plan_turn(p, std::max(next, scheduler_.now()));
+}
+
+void World::in_process(Process& p, Duration wait, std::function<void(Process&)> task) {
+  scheduler_.after(wait, [this, &p, incarnation = p.incarnation, task = std::move(task)]() mutable {
+    if (p.incarnation != incarnation || !p.pump) return;
+    if (p.frozen) p.thawing.push_back([&p, incarnation, task = std::move(task)] { if (p.incarnation == incarnation && p.pump) task(p); });
+    else task(p);
+  });
+}
+
+void World::write_sent(Process& p, const Write& w) {
+  std::vector<TopicPartition> tps;
+  for (const OffsetToCommit& o : w.offsets) tps.push_back(*p.pump->where(o.ref));
+  sent_[{p.member->transactional_id(), w.serial.v}] = {std::move(tps), ++seq_};
+  const OutageGuard& guard = p.pump->engine().guard();
+  if (!guard.open() || !options_.engine.guard) return;
+  for (const OutRecord& r : w.records) {
+    if (r.topic != "src.dlq") continue;
+    bool exhausted = false;
+    std::uint32_t offset = 0;
+    for (const auto& [name, value] : r.headers) {
+      if (name == "bartleby-reason") exhausted = value == "EXHAUSTED";
+      if (name == "bartleby-offset") offset = static_cast<std::uint32_t>(std::stoul(*value));
+    }
+    if (exhausted) p.exhausted_letters.insert(offset);
+  }
+  const auto windows = static_cast<std::uint64_t>((scheduler_.now() - guard.since()) / options_.engine.guard->within) + 1;
+  if (p.exhausted_letters.size() > windows * options_.engine.guard->letters && !p.stopping) checker_.fail("too many letters while the guard is open");
+}
+
+void World::watch_guard(Process& p) {
+  const bool open = p.pump->engine().guard().open();
+  if (open && !p.guard_was_open) {
+    coverage_.saw(Seen::kGuardOpened);
+    std::set<std::uint32_t> different;
+    for (const auto& [id, at] : p.fail_times)
+      if (scheduler_.now() - at <= options_.engine.guard->within) different.insert(id);
+    if (different.size() < options_.engine.guard->of) checker_.fail("the guard opened on too few different messages");
+    p.successes_since_open.clear();
+    p.exhausted_letters.clear();
+  }
+  p.guard_was_open = open;
+}
+
+void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
+  if (trace_) say("alarm " + std::to_string(static_cast<int>(a.type)) + " i" + std::to_string(p.number) + " offset " + std::to_string(a.offset.v) + " " + std::to_string(a.number));
+  switch (a.type) {
+    case AlarmType::kGuardClosed:
+      if (a.number == 1) coverage_.saw(Seen::kGuardGaveUp);
+      else {
+        coverage_.saw(Seen::kGuardClosed);
+        if (p.successes_since_open.size() < 2) checker_.fail("the guard closed after one success");
+      }
+      break;
+    case AlarmType::kLimitParked:
+    case AlarmType::kLimitWindow: coverage_.saw(Seen::kLimit); break;
+    case AlarmType::kExhaustedKept: coverage_.saw(Seen::kKept); break;
+    case AlarmType::kStaleEntry: coverage_.saw(Seen::kStaleEntry); break;
+    case AlarmType::kOffsetReset:
+      coverage_.saw(Seen::kOffsetReset);
+      if (tp != nullptr) checker_.at(*tp).alarmed = true;
+      break;
+    case AlarmType::kLostByRetention:
+      if (tp != nullptr) checker_.at(*tp).alarmed = true;
+      break;
+    default: break;
+  }
+}
+
+// ---- the run -------------------------------------------------------------------------------------------
+
+bool World::finished() {
+  if (!checker_.all_resolved() && !options_.has(Fault::kNoDeadLetters)) return false;
+  for (auto& [tp, w] : checker_.all()) {
+    const auto c = cluster_->committed(kGroup, tp);
+    if (!c || !c->offset) return false;
+    const Offset end = cluster_->log(tp).high_watermark();
+    if (*c->offset < end && !options_.has(Fault::kNoDeadLetters)) return false;
+    for (const auto& [offset, s] : w.stories) {
+      if (s.resolved()) continue;
+      const auto at = w.journal.find("m/" + std::to_string(offset.v));  // kept on purpose
+      const auto* m = at == w.journal.end() ? nullptr : std::get_if<MessageEntry>(&at->second.entry);
+      if (m == nullptr || !m->self || !m->dead) return false;
+    }
+  }
+  return true;
+}
+
+RunResult World::run() {
+  for (auto& p : processes_) scheduler_.after(Duration(random_.between(0, options_.has(Fault::kLateAssignment) ? 5000 : 10)), [this, &p] { start(*p); });
+  plan_trouble();
+  const Instant healed_at = Instant(options_.span);
+  const auto go_on = [this] {
+    if (scheduler_.steps() > 400000) checker_.fail("busy without end");
+    return checker_.violation().empty();
+  };
+  while (go_on() && scheduler_.step_until(healed_at)) {
+  }
+  heal();
+  const Instant limit = scheduler_.now() + options_.heal;
+  Instant look = scheduler_.now();
+  bool done = false;
+  while (checker_.violation().empty() && scheduler_.now() < limit && !done) {
+    look += Duration(1000);
+    while (go_on() && scheduler_.step_until(look)) {
+    }
+    done = finished();
+  }
+  if (checker_.violation().empty() && done) {  // and now a clean end
+    for (auto& p : processes_) stop(*p);
+    scheduler_.run_for(Duration(120000));
+    for (auto& p : processes_)
+      if (p->pump && p->stopping && checker_.violation().empty()) checker_.fail("a stop that never ends");
+  }
+  if (trace_ && !done)
+    for (const auto& p : processes_) {
+      if (!p->pump) continue;
+      for (const auto& [index, e] : p->pump->engine().partitions())
+        say("i" + std::to_string(p->number) + " p" + std::to_string(p->pump->where(e->ref())->partition.v) + " phase " +
+            std::to_string(static_cast<int>(e->phase())) + " L" + std::to_string(e->committed().v) + " H" + std::to_string(e->high().v) + " F" +
+            std::to_string(e->frontier().v) + " parked " + std::to_string(e->parked()) + " memory " + std::to_string(e->in_memory()) +
+            " running " + std::to_string(p->pump->engine().running()) + (p->pump->engine().writing() ? " writing" : "") +
+            (p->pump->engine().guard().open() ? " guard" : ""));
+    }
+  checker_.finish(!options_.has(Fault::kNoDeadLetters));
+  if (!done && checker_.violation().empty()) checker_.fail("the commit never reached the end");
+  RunResult result{options_.seed, checker_.violation(), hash_, scheduler_.steps()};
+  return result;
+}
+
+RunResult run_seed(std::uint64_t seed, const std::vector<Fault>& off, Coverage& coverage, bool trace) {
+  const Options options = draw_options(seed, off);
+  if (trace) {
+    std::printf("seed %llu: %u partitions, %u instances, %u messages, %u keys; on:", static_cast<unsigned long long>(seed),
+                options.partitions, options.instances, options.messages, options.keys);
+    for (std::size_t i = 0; i < options.on.size(); ++i)
+      if (options.on[i]) std::printf(" %s", fault_name(static_cast<Fault>(i)).c_str());
+    std::printf("\n");
+  }
+  World world(options, coverage, trace);
+  return world.run();
+}
+
+}  // namespace bartleby::sim

@@ -1,0 +1,179 @@
+// One seed, from first record to last verdict: a cluster, some worker processes, their handlers, and what goes wrong.
+//
+// First faults happen for a while (safety), then everything is healed and must come to an end (liveness). The workers
+// are the real Pump and the real Engine; the rest is played. Everything comes from the seed, so a run can be
+// repeated event by event; its hash says whether it was.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "runtime/pump.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/coverage.h"
+#include "tests/sim/options.h"
+#include "tests/sim/sim_cluster.h"
+#include "tests/sim/sim_member.h"
+
+namespace bartleby::sim {
+
+struct RunResult {
+  std::uint64_t seed = 0;
+  std::string violation;  // empty: all promises kept
+  std::uint64_t hash = 0;
+  std::uint64_t steps = 0;
+};
+
+// What a handler will do with a message.
+struct Script {
+  std::uint16_t case_id = 0;
+  std::uint32_t fails = 0;      // attempts that fail
+  bool reject = false;
+  bool emit = false;
+  bool skip = false;
+  bool malformed = false;
+  bool replayed = false;
+  std::uint32_t crashes = 0;    // runs that kill the process
+  std::uint32_t throttles = 0;  // runs that are told to wait
+  Duration takes{0};
+  Kind kind = Kind::kTransient;
+};
+
+struct CrashNow {};  // thrown through a worker to drop it between two commands
+
+// A member that can be told to crash its owner at the n-th call.
+class FragileMember : public Member {
+ public:
+  FragileMember(SimMember& inner, std::function<void(const Write&)> on_write) : inner_(inner), on_write_(std::move(on_write)) {}
+
+  void crash_in(std::uint32_t calls) { left_ = calls; }
+
+  void poll(std::vector<BrokerEvent>& out, Duration wait) override { inner_.poll(out, wait); }
+  void start(PartitionRef ref, Offset from) override { count(), inner_.start(ref, from); }
+  void set_intake(PartitionRef ref, bool open) override { count(), inner_.set_intake(ref, open); }
+  void release(PartitionRef ref) override { count(), inner_.release(ref); }
+  void write(Write w) override { count(), on_write_(w), inner_.write(std::move(w)); }
+  void resolve(WriteSerial serial) override { count(), inner_.resolve(serial); }
+  void read_offsets(std::uint64_t r, std::vector<TopicPartition> tps, Stability s) override { count(), inner_.read_offsets(r, std::move(tps), s); }
+  void fence_writer(std::uint64_t r, const std::string& id) override { count(), inner_.fence_writer(r, id); }
+  void read_range(std::uint64_t r, TopicPartition tp, Offset from, Offset to, LaneFilter f) override {
+    count(), inner_.read_range(r, std::move(tp), from, to, std::move(f));
+  }
+  void cancel_range(std::uint64_t r) override { count(), inner_.cancel_range(r); }
+  void read_log_range(std::uint64_t r, TopicPartition tp) override { count(), inner_.read_log_range(r, std::move(tp)); }
+  const std::string& transactional_id() const override { return inner_.transactional_id(); }
+  void leave() override { inner_.leave(); }
+
+ private:
+  void count() {
+    if (left_ > 0 && --left_ == 0) throw CrashNow{};
+  }
+  SimMember& inner_;
+  std::function<void(const Write&)> on_write_;
+  std::uint32_t left_ = 0;
+};
+
+class World {
+ public:
+  World(const Options& options, Coverage& coverage, bool trace);
+  ~World();
+  RunResult run();
+
+ private:
+  // A handler at work on a stretch.
+  struct Running {
+    Run run;
+    std::vector<RunMessage> messages;
+    TopicPartition tp;
+    std::uint32_t at = 0;
+    std::uint64_t number = 0;
+  };
+  // One slot of the flight recorder: survives the process.
+  struct RecorderSlot {
+    TopicPartition tp;
+    Offset offset;
+    Timestamp timestamp;
+    bool faulting;
+    bool alone;
+  };
+  struct Process {
+    std::uint32_t number = 0;
+    std::uint64_t incarnation = 0;
+    std::unique_ptr<SimMember> member;
+    std::unique_ptr<FragileMember> fragile;
+    std::unique_ptr<Pump> pump;
+    std::vector<Running> running;
+    std::vector<RecorderSlot> recorder;
+    std::vector<Scheduler::Task> thawing;
+    Instant wake = kNever;
+    bool frozen = false;
+    bool stopping = false;
+    bool turn_planned = false;
+    std::vector<std::pair<std::uint32_t, Instant>> fail_times;  // message, when: the guard's evidence
+    std::set<std::uint32_t> successes_since_open;
+    std::set<std::uint32_t> exhausted_letters;
+    bool guard_was_open = false;
+    EngineCounters last{};
+  };
+
+  // processes (world.cc)
+  void start(Process& p);
+  void crash(Process& p, std::optional<std::uint64_t> faulting_run);
+  void stop(Process& p);
+  void plan_turn(Process& p, Instant when);
+  void turn(Process& p);
+  void in_process(Process& p, Duration wait, std::function<void(Process&)> task);
+  void alarm(Process& p, const Alarm& a, const TopicPartition* tp);
+  void watch_guard(Process& p);
+  void write_sent(Process& p, const Write& w);
+
+  // handlers (world_handlers.cc)
+  Script script_of(std::uint32_t id) const;
+  Admission admit(const Record& record) const;
+  void begin(Process& p, const Run& run, std::span<const RunMessage> messages);
+  void next_message(Process& p, std::uint64_t number);
+  void end_message(Process& p, std::uint64_t number);
+  void complete(Process& p, std::uint64_t number, std::uint32_t done, std::optional<Decision> last);
+  Running* find(Process& p, std::uint64_t number);
+
+  // trouble (world_trouble.cc)
+  void produce();
+  void plan_trouble();
+  void trouble();
+  void heal();
+  void retention();
+  void reset_offset();
+  void lose_journal();
+  void recreate();
+  void kill_gone(const TopicPartition& tp, Offset below);
+  bool finished();
+
+  void say(const std::string& text);
+  void mix(std::uint64_t value) { hash_ = combine(hash_, value); }
+
+  const Options& options_;
+  Coverage& coverage_;
+  const bool trace_;
+  Scheduler scheduler_;
+  Random random_;
+  std::unique_ptr<SimCluster> cluster_;
+  Checker checker_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::map<std::pair<std::string, std::uint64_t>, std::pair<std::vector<TopicPartition>, std::uint64_t>> sent_;  // writer, serial
+  std::map<std::uint32_t, std::uint32_t> throttled_, crashed_;  // message → how often
+  std::uint32_t produced_ = 0;
+  std::uint64_t last_running_ = 0;
+  std::uint64_t seq_ = 0;
+  std::uint64_t hash_ = 0;
+  Instant outage_until_{};
+  Instant down_until_{};  // people keep all processes down
+  bool healed_ = false;
+};
+
+RunResult run_seed(std::uint64_t seed, const std::vector<Fault>& off, Coverage& coverage, bool trace);
+
+}  // namespace bartleby::sim

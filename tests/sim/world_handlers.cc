@@ -1,0 +1,165 @@
+// The handlers of the simulated worker: what a message does is a function of the seed and its number.
+#include <algorithm>
+
+#include "tests/sim/world.h"
+
+namespace bartleby::sim {
+namespace {
+
+std::uint32_t id_of(const Record& record) { return static_cast<std::uint32_t>(std::stoul(record.value->substr(0, 8))); }
+
+}  // namespace
+
+Script World::script_of(std::uint32_t id) const {
+  Random r(options_.seed * 1000003 + id);
+  Script s;
+  s.case_id = static_cast<std::uint16_t>(r.below(2));
+  s.takes = Duration(options_.has(Fault::kSlow) && r.chance(10) ? r.between(100, 20000) : r.between(0, 20));
+  if (r.chance(25)) s.fails = static_cast<std::uint32_t>(r.between(1, 3));
+  if (options_.has(Fault::kPoison) && r.chance(8)) s.fails = 1000;
+  if (options_.has(Fault::kReject) && r.chance(5)) s.reject = true;
+  if (options_.has(Fault::kEmit) && r.chance(25)) s.emit = true;
+  if (options_.has(Fault::kSkip) && r.chance(15)) s.skip = true;
+  if (options_.has(Fault::kMalformed) && r.chance(5)) s.malformed = true;
+  if (options_.has(Fault::kReplay) && r.chance(10)) s.replayed = true;
+  if (options_.has(Fault::kThrottle) && r.chance(10)) s.throttles = static_cast<std::uint32_t>(r.between(1, 6));
+  if (options_.has(Fault::kCrashPoison) && r.chance(3)) s.crashes = r.chance(50) ? 1000 : static_cast<std::uint32_t>(r.between(1, 4));
+  constexpr std::array kinds = {Kind::kTransient, Kind::kTimeout, Kind::kUnavailable, Kind::kConfig};
+  s.kind = kinds[r.below(kinds.size())];
+  return s;
+}
+
+Admission World::admit(const Record& record) const {
+  const Script s = script_of(id_of(record));
+  Admission a;
+  a.case_id = s.case_id;
+  a.skip = s.skip;
+  a.replayed = s.replayed;
+  if (s.malformed && !s.skip) a.refuse = Reason::kMalformed;
+  return a;
+}
+
+World::Running* World::find(Process& p, std::uint64_t number) {
+  const auto at = std::ranges::find(p.running, number, &Running::number);
+  return at == p.running.end() ? nullptr : &*at;
+}
+
+void World::begin(Process& p, const Run& run, std::span<const RunMessage> messages) {
+  Running r{.run = run, .messages = {messages.begin(), messages.end()}, .tp = *messages[0].tp, .number = ++last_running_};
+  if (messages.size() > 1) coverage_.saw(Seen::kStretch);
+  for (const Running& other : p.running) {
+    if (other.run.alone) checker_.fail("somebody runs beside a suspect");
+    const Record& theirs = *other.messages[other.at].record;
+    if (other.tp == r.tp && theirs.offset == r.messages[0].record->offset && other.run.token.ref == run.token.ref)
+      checker_.fail("attempts of one message overlap");
+  }
+  p.running.push_back(std::move(r));
+  next_message(p, last_running_);
+}
+
+void World::next_message(Process& p, std::uint64_t number) {
+  Running& r = *find(p, number);
+  const RunMessage& m = r.messages[r.at];
+  const std::uint32_t id = id_of(*m.record);
+  mix(id);
+  say("run i" + std::to_string(p.number) + " p" + std::to_string(r.tp.partition.v) + ":" + std::to_string(m.record->offset.v) + " attempt " +
+      std::to_string(r.run.attempt) + (r.run.alone ? " alone" : "") + (r.run.probe ? " probe" : ""));
+  Start start{.tp = r.tp, .offset = m.record->offset, .attempt = r.at == 0 ? r.run.attempt : 1, .alone = r.run.alone, .probe = r.run.probe,
+              .others = static_cast<std::uint32_t>(p.running.size() - 1),
+              .guard_open = p.pump->engine().guard().open() && r.at == 0, .writer = p.member->transactional_id()};
+  if (Story* s = checker_.find(r.tp, m.record->offset); s != nullptr && s->timestamp == m.record->timestamp) checker_.started(start, scheduler_.both());
+  const Script script = script_of(id);
+  in_process(p, script.takes, [this, number](Process& owner) { end_message(owner, number); });
+}
+
+void World::end_message(Process& p, std::uint64_t number) {
+  Running* found = find(p, number);
+  if (found == nullptr) return;
+  Running& r = *found;
+  const Record& record = *r.messages[r.at].record;
+  const std::uint32_t id = id_of(record);
+  const Script s = script_of(id);
+  Story* story = checker_.find(r.tp, record.offset);
+  if (story != nullptr && story->timestamp != record.timestamp) story = nullptr;
+  const std::uint32_t attempt = r.at == 0 ? r.run.attempt : 1;
+  if (crashed_[id] < s.crashes) {
+    ++crashed_[id];
+    crash(p, number);
+    return;
+  }
+  const auto failing = [&](Kind kind, Fate fate) {
+    Decision d;
+    d.fate = fate;
+    d.kind = kind;
+    d.error = {"Error" + std::to_string(id % 3), "failed at " + std::to_string(++seq_), "frame one\nframe two"};
+    return d;
+  };
+  if (throttled_[id] < s.throttles) {
+    ++throttled_[id];
+    coverage_.saw(Seen::kThrottled);
+    Decision d = failing(Kind::kThrottled, Fate::kRetry);
+    d.after = Duration(1000);
+    if (story != nullptr) {
+      story->errors.push_back(d.error);
+      ++story->failures;
+    }
+    p.fail_times.push_back({id, scheduler_.now()});
+    complete(p, number, r.at, std::move(d));
+    if (story != nullptr && p.pump && p.pump->engine().guard().open()) {
+      --story->failures;
+      story->errors.pop_back();
+    }
+    return;
+  }
+  const bool outage = scheduler_.now() < outage_until_;
+  if (outage || s.reject || attempt <= s.fails) {
+    Decision d = failing(outage ? Kind::kUnavailable : s.reject ? Kind::kPermanent : s.kind, s.reject && !outage ? Fate::kReject : Fate::kRetry);
+    const bool final = is_final(d.kind);
+    if (story != nullptr) {
+      story->errors.push_back(d.error);
+      ++story->failures;
+    }
+    p.fail_times.push_back({id, scheduler_.now()});
+    complete(p, number, r.at, std::move(d));
+    // What failed while the guard is open uses up no attempt and leaves no story.
+    if (story != nullptr && p.pump && p.pump->engine().guard().open() && !final) {
+      --story->failures;
+      story->errors.pop_back();
+    }
+    return;
+  }
+  p.fail_times.push_back({id, scheduler_.now()});
+  p.successes_since_open.insert(id);
+  if (story != nullptr) story->applied = true;
+  if (s.emit) {
+    Decision d;
+    d.emit.push_back({"out", Partition(0), std::nullopt, std::to_string(id), {}});
+    if (story != nullptr) story->emits = true;
+    complete(p, number, r.at, std::move(d));
+    return;
+  }
+  if (r.at + 1 < r.messages.size() && !random_.chance(10)) {
+    ++r.at;
+    next_message(p, number);
+    return;
+  }
+  complete(p, number, r.at + 1, std::nullopt);
+}
+
+// Hands the result over and lets the engine see it at once, so that what it does next can be judged.
+void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::optional<Decision> last) {
+  const Running& r = *find(p, number);
+  const Token token = r.run.token;
+  const std::uint32_t through = done + (last && last->fate == Fate::kDone ? 1 : 0);
+  if (checker_.strict(r.tp, p.member->transactional_id()))
+    for (std::uint32_t i = 0; i < through; ++i)
+      if (Story* s = checker_.find(r.tp, r.messages[i].record->offset)) {
+        s->done_seq = ++seq_;
+        s->done_by = p.member->transactional_id();
+      }
+  std::erase_if(p.running, [&](const Running& each) { return each.number == number; });
+  p.pump->handled({token, done, std::move(last)});
+  turn(p);
+}
+
+}  // namespace bartleby::sim

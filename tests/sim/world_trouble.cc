@@ -1,0 +1,205 @@
+// What is produced, what goes wrong, and the end of all trouble.
+#include <algorithm>
+
+#include "codec/lane.h"
+#include "tests/sim/world.h"
+
+namespace bartleby::sim {
+
+void World::produce() {
+  if (produced_ >= options_.messages) return;
+  const std::uint32_t id = ++produced_;
+  Story s;
+  s.id = id;
+  if (!(options_.has(Fault::kNullKeys) && random_.chance(15))) s.key = "k" + std::to_string(random_.below(options_.keys));
+  if (s.key && random_.chance(3)) s.key = "";
+  std::string text = std::to_string(id);
+  text.insert(0, 8 - text.size(), '0');
+  text.append(random_.below(random_.chance(5) ? 3000 : 60), 'x');
+  s.value = text;
+  s.skip = script_of(id).skip;
+  OutRecord record{"src", s.key ? std::nullopt : std::optional(Partition(static_cast<std::int32_t>(random_.below(options_.partitions)))), s.key, s.value, {{"h", "v"}}};
+  const auto [tp, offset] = cluster_->append(record);
+  s.offset = offset;
+  s.timestamp = scheduler_.wall();
+  checker_.produced(tp, std::move(s));
+  // Some producers of the source are transactional: offsets without a record.
+  if (random_.chance(5)) cluster_->append_gap(tp);
+}
+
+void World::plan_trouble() {
+  Instant at = scheduler_.now();
+  for (std::uint32_t i = 0; i < options_.messages; ++i) {
+    at += Duration(random_.between(0, 2 * options_.span.count() / (3 * options_.messages)));
+    scheduler_.at(at, [this] { produce(); });
+  }
+  const auto count = static_cast<std::uint32_t>(random_.between(3, 25));
+  for (std::uint32_t i = 0; i < count; ++i) scheduler_.at(Instant(Duration(random_.between(0, options_.span.count() - 1))), [this] { trouble(); });
+}
+
+void World::trouble() {
+  std::vector<Fault> can;
+  for (const Fault f : {Fault::kCrash, Fault::kCrashAtCommand, Fault::kFreeze, Fault::kStop, Fault::kRebalance, Fault::kGeneration, Fault::kDlqDenied,
+                        Fault::kJournalDenied, Fault::kEmitDenied, Fault::kDlqStalled, Fault::kOutage, Fault::kJournalLost, Fault::kRetention,
+                        Fault::kCompaction, Fault::kOffsetReset, Fault::kOffsetLost, Fault::kRecreated, Fault::kClockJump, Fault::kOrders})
+    if (options_.has(f)) can.push_back(f);
+  if (can.empty()) return;
+  const Fault fault = can[random_.below(can.size())];
+  Process& p = *processes_[random_.below(processes_.size())];
+  mix(static_cast<std::uint64_t>(fault));
+  say("trouble " + fault_name(fault));
+  const auto for_a_while = [this](const std::string& topic, bool stall) {
+    if (stall) cluster_->stall(topic, true);
+    else cluster_->deny(topic, true);
+    scheduler_.after(Duration(random_.between(100, 20000)), [this, topic, stall] {
+      if (stall) cluster_->stall(topic, false);
+      else cluster_->deny(topic, false);
+    });
+  };
+  switch (fault) {
+    case Fault::kCrash: crash(p, std::nullopt); break;
+    case Fault::kCrashAtCommand:
+      if (p.fragile) p.fragile->crash_in(static_cast<std::uint32_t>(random_.between(1, 12)));
+      break;
+    case Fault::kFreeze:
+      if (!p.pump || p.frozen) break;
+      coverage_.saw(Seen::kFreeze);
+      p.frozen = true;
+      cluster_->freeze(*p.member);
+      scheduler_.after(Duration(random_.between(100, 20000)), [this, &p, incarnation = p.incarnation] {
+        if (p.incarnation != incarnation || !p.pump) return;
+        p.frozen = false;
+        say("thaw i" + std::to_string(p.number));
+        cluster_->thaw(*p.member);
+        for (auto& task : std::exchange(p.thawing, {})) task();
+      });
+      break;
+    case Fault::kStop: stop(p); break;
+    case Fault::kRebalance: cluster_->rebalance("g", true); break;
+    case Fault::kGeneration: cluster_->bump_generation("g"); break;
+    case Fault::kDlqDenied: for_a_while("src.dlq", false); break;
+    case Fault::kDlqStalled: for_a_while("src.dlq", true); break;
+    case Fault::kJournalDenied: for_a_while("src.parked.g", false); break;
+    case Fault::kEmitDenied: for_a_while("out", random_.chance(50)); break;
+    case Fault::kOutage: outage_until_ = scheduler_.now() + Duration(random_.between(500, 20000)); break;
+    case Fault::kJournalLost: lose_journal(); break;
+    case Fault::kRetention: retention(); break;
+    case Fault::kCompaction:
+      for (auto& [tp, w] : checker_.all()) {
+        cluster_->compact(tp);
+        for (auto& [offset, s] : w.stories) {
+          const auto& entries = cluster_->log(tp).entries();
+          const bool there = std::ranges::any_of(entries, [&](const LogEntry& e) { return e.record.offset == offset; });
+          if (!there && !s.resolved()) s.gone = true, w.alarmed = true;
+        }
+      }
+      break;
+    case Fault::kOffsetReset:
+    case Fault::kOffsetLost: reset_offset(); break;
+    case Fault::kRecreated: recreate(); break;
+    case Fault::kClockJump:
+      coverage_.saw(Seen::kClockJump);
+      scheduler_.jump_wall(Duration(random_.between(-3600000, 3600000)));
+      break;
+    case Fault::kOrders:
+      if (p.pump && !p.frozen) {
+        ParkedOrder order{.what = random_.chance(60) ? ParkedOrder::What::kRunNow : ParkedOrder::What::kGiveUp, .ref = {}, .offset = {}, .kind = {}};
+        if (order.what == ParkedOrder::What::kRunNow) coverage_.saw(Seen::kRunNow);
+        p.pump->tell(order);
+        plan_turn(p, scheduler_.now());
+      }
+      break;
+    default: break;
+  }
+}
+
+// What the broker deleted can no longer be handled; whoever has not been through with it must say so.
+void World::kill_gone(const TopicPartition& tp, Offset below) {
+  for (auto& [offset, s] : checker_.at(tp).stories)
+    if (offset < below && !s.applied && !s.dead && !s.skip) s.gone = true;
+}
+
+void World::retention() {
+  for (auto& [tp, w] : checker_.all()) {
+    Offset below = cluster_->log(tp).start();
+    for (const auto& [offset, s] : w.stories)
+      if (scheduler_.wall() - s.timestamp > options_.retention) below = next(offset);
+    cluster_->delete_before(tp, below);
+    kill_gone(tp, below);
+  }
+}
+
+// The group is stopped, its offset moved, the group started again: as people do it.
+void World::reset_offset() {
+  for (auto& p : processes_) crash(*p, std::nullopt);
+  auto& all = checker_.all();
+  auto at = all.begin();
+  std::advance(at, static_cast<std::ptrdiff_t>(random_.below(all.size())));
+  auto& [tp, w] = *at;
+  down_until_ = scheduler_.now() + Duration(30000);
+  scheduler_.after(Duration(29000), [this, tp] {
+    Watched& watched = checker_.at(tp);
+    watched.excused = true;
+    watched.high.reset();
+    const auto& log = cluster_->log(tp);
+    if (options_.has(Fault::kOffsetLost)) {
+      cluster_->drop_offset("g", tp);
+      watched.low = log.start();
+      return;
+    }
+    const Offset to(random_.between(log.start().v, log.high_watermark().v));
+    say("operator resets p" + std::to_string(tp.partition.v) + " to " + std::to_string(to.v));
+    cluster_->set_offset("g", tp, to);
+    watched.low = to;
+    for (auto& [offset, s] : watched.stories)
+      if (offset < to) s.dropped = true;
+  });
+}
+
+void World::lose_journal() {
+  for (auto& [tp, w] : checker_.all()) {
+    w.excused = true;
+    w.high.reset();
+    w.journal.clear();
+  }
+  cluster_->recreate("src.parked.g");
+}
+
+// The topic is deleted and made again while the workers are down; the broker forgets its offsets with it.
+void World::recreate() {
+  for (auto& p : processes_) crash(*p, std::nullopt);
+  down_until_ = scheduler_.now() + Duration(30000);
+  scheduler_.after(Duration(29000), [this] {
+    cluster_->recreate("src");
+    for (auto& [tp, w] : checker_.all()) {
+      w.excused = true;
+      w.high.reset();
+      w.low = Offset(0);
+      w.stories.clear();
+      cluster_->drop_offset("g", tp);
+    }
+  });
+}
+
+void World::heal() {
+  healed_ = true;
+  say("healed");
+  BrokerFaults& b = cluster_->faults();
+  b.p_not_done = b.p_reply_lost_done = b.p_reply_lost_not_done = b.p_late_request = b.p_generation_bump = 0;
+  b.p_read_fail = b.p_fence_fail = b.p_produce_fail = 0;
+  for (const char* topic : {"src.dlq", "src.parked.g", "out"}) {
+    cluster_->deny(topic, false);
+    cluster_->stall(topic, false);
+  }
+  outage_until_ = scheduler_.now();
+  while (produced_ < options_.messages) produce();
+  for (auto& p : processes_) {
+    if (p->fragile) p->fragile->crash_in(0);
+    if (!p->frozen) continue;
+    p->frozen = false;
+    cluster_->thaw(*p->member);
+    for (auto& task : std::exchange(p->thawing, {})) task();
+  }
+}
+
+}  // namespace bartleby::sim
