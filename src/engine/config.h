@@ -51,6 +51,7 @@ struct EngineConfig {
   Duration linger{50};                      // from the first record to write
   Duration offsets_linger{500};             // offsets alone
   std::size_t metadata_limit = kMaxMetadata;
+  std::size_t writer_room = kMaxWriterId;   // kept free in the metadata: the next owner's claim adds its name
   std::uint64_t seed = 1;                   // of the jitter
 };
 

@@ -132,12 +132,17 @@ void Engine::take(const ResolvedIn& in) {
   // Whoever still owns a partition of the write reads there what became of it; the others do not care.
   std::optional<bool> done;
   for (const ResolvedPartition& r : in.partitions) {
-    if (find(r.ref) == nullptr || !r.offset) continue;
+    const PartitionEngine* p = find(r.ref);
+    if (p == nullptr || !r.offset) continue;
     const DecodedMetadata m = decode_metadata(r.metadata, *r.offset);
-    const bool ours = m.origin == MetadataOrigin::kOurs && m.metadata.serial == in.serial &&
-                      (m.metadata.writer == shared_.config.writer || m.metadata.writer.empty());
+    // Serials are numbers of one writer. A released partition names nobody, so its serial may be anybody's, unless
+    // the release was ours.
+    const bool released = p->has_cut() && p->cut().release;
+    const std::string_view writer = released ? std::string_view() : std::string_view(shared_.config.writer);
+    const bool ours = m.origin == MetadataOrigin::kOurs && m.metadata.serial == in.serial && m.metadata.writer == writer;
     done = done.value_or(false) || ours;
   }
+  ++(done.value_or(false) ? shared_.counters.resolved_done : shared_.counters.resolved_not_done);
   finish_write(done.value_or(false));
 }
 

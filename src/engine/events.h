@@ -127,6 +127,7 @@ struct ReadIn {
   std::vector<RecordRef> records;
   Offset next;
   bool end;
+  Offset log_start{0};
 };
 
 struct LogIn {

@@ -271,6 +271,7 @@ class PartitionEngine {
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
   bool suspicious(const Entry& e) const;
+  bool must_run_alone(const Entry& e) const;
   std::uint32_t deaths(const Entry& e) const;
   void count_plain(const Entry& e, Fate fate);
 
@@ -279,6 +280,7 @@ class PartitionEngine {
   void end_pass();
   void leave_pass(std::uint32_t lane, Offset stopped_at, bool again);
   void sweep_one(const RecordRef& r);
+  void lost_up_to(Offset log_start, Offset first);
 
   // cuts
   struct HeadInCut {
@@ -287,6 +289,7 @@ class PartitionEngine {
     bool in_journal;
   };
   DestinationId destination_of(const Entry& e) const;
+  bool held_by_guard(const Entry& e);
   std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
   MessageEntry entry_of(const Entry& e) const;
   Offset from_in_cut(const LaneState& l, bool& in_journal) const;

@@ -52,7 +52,7 @@ void PartitionEngine::advance(std::uint32_t lane) {
     fetch(i);
   } else if (e.flags & kDoomed) {
     die(i, facts_[e.facts].reason);
-  } else if (suspicious(e) && shared_.config.in_process && !mutant(Mutant::kSuspectsRunTogether)) {
+  } else if (must_run_alone(e)) {
     l.suspect = true;
     suspects_.push_back(lane);
   } else {
@@ -60,8 +60,8 @@ void PartitionEngine::advance(std::uint32_t lane) {
   }
 }
 
-// The next lane of a queue that can run. One whose turn was taken back meanwhile (an emitted record was refused) has
-// been looked after by whoever did that.
+// The next lane of a queue that can run. Meanwhile an emitted record may have been refused, so that it is another
+// message's turn, or somebody's death may have become known.
 std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
   while (!queue.empty()) {
     const std::uint32_t lane = queue.front();
@@ -70,7 +70,8 @@ std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
     if (&queue == &ready_) l.ready = false;
     else l.suspect = false;
     const Entry& e = entries_[l.current];
-    if (l.running == 0 && e.state == State::kQueued && e.slot != kNone && !(e.flags & kDoomed)) return lane;
+    const bool runs = l.running == 0 && e.state == State::kQueued && e.slot != kNone && !(e.flags & kDoomed);
+    if (runs && (&queue == &suspects_ || !must_run_alone(e))) return lane;
     advance(lane);
   }
   return kNone;
@@ -395,6 +396,10 @@ bool PartitionEngine::suspicious(const Entry& e) const {
   return std::ranges::any_of(at->second, [&](const Obituary& o) {
     return o.timestamp == e.timestamp || mutant(Mutant::kObituaryTimestampIgnored);
   });
+}
+
+bool PartitionEngine::must_run_alone(const Entry& e) const {
+  return suspicious(e) && shared_.config.in_process && !mutant(Mutant::kSuspectsRunTogether);
 }
 
 // Deaths that count: the message was named by the fault, or nothing else ran.

@@ -39,6 +39,11 @@ std::uint32_t PartitionEngine::item_size(const Entry& e, bool decision, std::uin
   return f.emit_records + 1u;
 }
 
+// While the guard is open only a few exhausted messages become letters; the others wait.
+bool PartitionEngine::held_by_guard(const Entry& e) {
+  return e.state == State::kDying && facts_[e.facts].reason == Reason::kExhausted && !shared_.guard.may_write_letter();
+}
+
 void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items,
                                    bool probe_only, DestinationId probe) {
   if (phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kReleasing) return;
@@ -47,17 +52,13 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
     blocked_.clear();
   }
   if (probe_only) {
-    for (std::vector<std::uint32_t>::iterator at = blocked_.begin(); at != blocked_.end(); ++at) {
-      if (destination_of(entries_[*at]) != probe) continue;
+    const auto fits = [&](std::uint32_t i) { return destination_of(entries_[i]) == probe && !held_by_guard(entries_[i]); };
+    if (const auto at = std::ranges::find_if(blocked_, fits); at != blocked_.end()) {
       items.push_back({*at, false});
       blocked_.erase(at);
-      return;
-    }
-    for (std::deque<std::uint32_t>::iterator at = pending_.begin(); at != pending_.end(); ++at) {
-      if (destination_of(entries_[*at]) != probe) continue;
-      items.push_back({*at, false});
-      pending_.erase(at);
-      return;
+    } else if (const auto waiting = std::ranges::find_if(pending_, fits); waiting != pending_.end()) {
+      items.push_back({*waiting, false});
+      pending_.erase(waiting);
     }
     return;
   }
@@ -80,8 +81,7 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
       blocked_.push_back(i);
       continue;
     }
-    if (e.state == State::kDying && !decision && facts_[e.facts].reason == Reason::kExhausted &&
-        !shared_.guard.may_write_letter()) {
+    if (!decision && held_by_guard(e)) {
       if (phase_ == Phase::kRunning || facts_[e.facts].decided) {
         later.push_back(i);
         continue;
@@ -317,7 +317,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   m.high = frontier;
   m.check = JournalCheck{UINT64_MAX, UINT64_MAX};  // widest, so that what fits now fits with the real one
   m.counters = {base_.handled + window_.size() + items.size(), base_.skipped + window_.size() + items.size(), base_.dead + items.size()};
-  MetadataBudget budget(m, cut_->low, shared_.config.metadata_limit);
+  CommitMetadata widest = m;
+  widest.writer.resize(std::max(shared_.config.writer.size(), shared_.config.writer_room), 'x');
+  MetadataBudget budget(widest, cut_->low, shared_.config.metadata_limit);
   bool full = false;
   std::vector<HeadInCut> surplus;
   for (const HeadInCut& h : heads) {
@@ -341,8 +343,10 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   for (const WriteItem& item : items) plan_message(item.entry, m.high, plan, index);
   for (const HeadInCut& h : surplus) {
     const LaneState& l = lanes_[h.lane];
-    if (l.solo) {  // a head without a key: its entry is a head and nothing more
-      const MessageEntry bare = entry_of(entries_[l.head]);
+    if (l.solo) {  // a head without a key: its entry is a head and nothing more, whatever has failed meanwhile
+      MessageEntry bare;
+      bare.offset = h.from;
+      bare.timestamp = entries_[l.head].timestamp;
       const std::uint64_t mark = fingerprint(JournalEntry(bare));
       ++cut_->check.count;
       cut_->check.sum += mark;

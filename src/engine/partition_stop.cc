@@ -67,6 +67,7 @@ bool PartitionEngine::wants_write(Instant& at) const {
 void PartitionEngine::drain() {
   if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing) return;
   handing_over_ = true;
+  if (phase_ == Phase::kClaiming && cut_) return;  // our name may be there in a moment, and must not stay
   if (phase_ != Phase::kRunning) {  // nothing of ours is there yet
     phase_ = Phase::kRefused;
     return;

@@ -63,12 +63,22 @@ void PartitionEngine::range_read(const ReadIn& in) {
     sweep_retry_at_ = shared_.now.steady + kReadRetry;
     return;
   }
+  for (const std::uint32_t lane : pass_lanes_)
+    if (lanes_[lane].in_pass && lanes_[lane].log_from < in.log_start) lost_up_to(in.log_start, lanes_[lane].log_from);
   for (const RecordRef& r : in.records) sweep_one(r);
   const bool idle = std::ranges::none_of(pass_lanes_, [&](std::uint32_t lane) { return lanes_[lane].in_pass; });
   if (in.end || idle) {
     if (!in.end) shared_.out->others.push_back(CancelSweep{ref_, sweep_serial_});
     end_pass();
   }
+}
+
+// Retention took what a lane still had to do. Which messages that were cannot be known any more; that it happened
+// must be said.
+void PartitionEngine::lost_up_to(Offset log_start, Offset first) {
+  if (first < lost_below_) return;
+  lost_below_ = log_start;
+  shared_.alarm(AlarmType::kLostByRetention, ref_, first, static_cast<std::uint64_t>(log_start.v));
 }
 
 // One message of a lane that the pass serves. Everything of the lane before it has come already.

@@ -73,9 +73,8 @@ void PartitionEngine::log_read(const LogIn& in) {
     phase_ = Phase::kReadJournal;
     found_entries_.clear();
     ask();
-  } else if (phase_ == Phase::kRunning && !order_.empty() && order_.lowest() < log_start_ && order_.lowest() >= lost_below_) {
-    lost_below_ = log_start_;
-    shared_.alarm(AlarmType::kLostByRetention, ref_, order_.lowest(), static_cast<std::uint64_t>(log_start_.v));
+  } else if (phase_ == Phase::kRunning && !order_.empty() && order_.lowest() < log_start_) {
+    lost_up_to(log_start_, order_.lowest());
   }
 }
 

@@ -11,11 +11,13 @@ void PartitionEngine::written(bool done) {
   if (!done) {
     dirty_ = true;
     revert_cut();
+    if (phase_ == Phase::kClaiming && handing_over_) phase_ = Phase::kRefused;
     return;
   }
   if (cut_->claim) {
     cut_.reset();
     start_running();
+    if (handing_over_) drain();
     return;
   }
   apply_cut();
@@ -32,6 +34,7 @@ void PartitionEngine::apply_cut() {
     Facts& f = facts_[facts_of(i)];
     f.has_live = true;
     f.live = mark;
+    make_slow(entries_[i].lane);  // what has an entry is looked after by order_, not by the window
   }
   for (const std::uint32_t i : cut.erased) facts_[entries_[i].facts].has_live = false;
   for (const Offset o : cut.done_erases) live_done_.erase(o);
@@ -111,7 +114,9 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     f.emits = false;
     e.state = State::kQueued;
     const std::uint32_t lane = e.lane;
-    lanes_[lane].current = i;
+    LaneState& l = lanes_[lane];
+    l.current = l.head;  // back to the first without a decision, which may be this one
+    while (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished) l.current = entries_[l.current].next;
     failed(i, Outcome{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
     if (e.state == State::kQueued) add_back_to_front(lane);
     return true;

@@ -117,6 +117,7 @@ struct RangeRead {
   std::vector<Record> records;  // ascending
   Offset next;                  // everything below it has been handed out or does not exist
   bool end;                     // the last slice
+  Offset log_start{0};          // what lies below it was deleted by retention
 };
 
 struct LogRangeRead {

@@ -43,8 +43,7 @@ void Checker::produced_outside(const OutRecord& record, Now now) {
   watched_[tp].journal.insert_or_assign(*record.key, std::move(*entry));
 }
 
-void Checker::committed(const std::string& writer, const Write& write, const std::vector<TopicPartition>& tps,
-                        std::uint64_t sent_seq, Now now) {
+void Checker::committed(const std::string& writer, const Write& write, const Sent& sent, Now now) {
   take_letters(write, now);
   for (const OutRecord& r : write.records) {
     if (r.topic == "out") {
@@ -87,7 +86,7 @@ void Checker::committed(const std::string& writer, const Write& write, const std
     w.journal.insert_or_assign(*r.key, std::move(*entry));
   }
   for (std::size_t i = 0; i < write.offsets.size(); ++i)
-    check_cut(tps[i], write.offsets[i].offset, write.offsets[i].metadata, writer, sent_seq, now);
+    check_cut(sent.tps[i], write.offsets[i].offset, write.offsets[i].metadata, writer, write.offsets[i].ref.epoch, sent.seq, now);
 }
 
 void Checker::take_letters(const Write& write, Now now) {
@@ -128,7 +127,9 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   const bool lost = f.reason == Reason::kLostByRetention;
   if (!lost && (letter.record.value != s->value || letter.record.key != s->key)) fail("a letter with other bytes: " + who);
   if (f.last_failure < f.first_failure) fail("failed last before first: " + who);
-  if (s->applied && !options_.has(Fault::kOutage) && !options_.has(Fault::kOrders) && !unsure) fail("applied and dead: " + who);
+  // Other reasons can meet a success that was never durable: a process died of it, or its time ran out.
+  const bool by_handler = f.reason == Reason::kExhausted || f.reason == Reason::kRejected || f.reason == Reason::kMalformed;
+  if (by_handler && s->applied && !options_.has(Fault::kThrottle) && !options_.has(Fault::kOutage) && !options_.has(Fault::kOrders) && !unsure) fail("applied and dead: " + who);
   switch (f.reason) {
     case Reason::kExhausted: {
       std::uint32_t least = UINT32_MAX;
@@ -160,7 +161,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
 // ---- every commit, as if the worker crashed right after it ---------------------------------------------
 
 void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,
-                        std::uint64_t sent_seq, Now now) {
+                        Epoch epoch, std::uint64_t sent_seq, Now now) {
   Watched& w = watched_[tp];
   const DecodedMetadata decoded = decode_metadata(metadata, low);
   if (decoded.origin != MetadataOrigin::kOurs) return fail("committed metadata that is not ours");
@@ -188,7 +189,7 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
       check.sum += fingerprint(e.entry);
     }
   const bool trusted = m.check && *m.check == check;
-  if (m.check && !trusted && m.check != w.last_check && !w.excused) fail("a check that no journal had: " + name(tp, low));
+  if (m.check && !trusted && m.check != w.last_check && !w.excused) fail("a check that no journal had: " + name(tp, low) + " (" + std::to_string(m.check->count) + " entries instead of " + std::to_string(check.count) + ")");
   if (!trusted) coverage_.saw(Seen::kUntrusted);
   w.last_check = m.check;
   const Offset high = trusted ? m.high : low;
@@ -226,7 +227,7 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
       if (s.dead && !s.gone) fail("its letter is written, but it comes again: " + name(tp, offset));
       if (s.emitted > 0) fail("it has emitted, but it comes again: " + name(tp, offset));
       const bool blocked = s.emits && options_.has(Fault::kEmitDenied);
-      if (m.writer.empty() && s.applied && !blocked && s.done_by == writer && s.done_seq < sent_seq)
+      if (m.writer.empty() && s.applied && !blocked && s.done_by == writer && s.done_in == epoch && s.done_seq < sent_seq)
         fail("a clean stop repeats " + name(tp, offset));
     }
     s.sealed = !comes_again;
@@ -282,7 +283,8 @@ void Checker::finish(bool liveness) {
     for (auto& [offset, s] : w.stories) {
       if (s.gone && !(s.applied || s.dead || s.skip || w.alarmed)) fail("retention took it and nobody said so: " + name(tp, offset));
       if (!s.resolved() && liveness) fail("never ended: " + name(tp, offset));
-      const bool refused = options_.has(Fault::kEmitDenied) && options_.has(Fault::kNoDeadLetters);  // and kept
+      const bool refused = options_.has(Fault::kNoDeadLetters) ||  // another life of it failed and is kept
+                           options_.has(Fault::kCompaction) || options_.has(Fault::kRetention);           // superseded, gone
       if (s.resolved() && s.emits && s.applied && !s.dead && s.emitted == 0 && !w.excused && !refused) fail("applied without its emitted record: " + name(tp, offset));
     }
   }

@@ -46,7 +46,8 @@ struct Story {
   std::uint64_t done_seq = 0;   // when its success was handed to the engine of its owner
   std::optional<Instant> obituary_at;
   std::optional<Instant> due_shown;
-  std::string done_by;  // and by which writer
+  std::string done_by;          // and by which writer, in which of its assignments
+  Epoch done_in;
   std::vector<ErrorText> errors;  // that handlers gave and that may count
 
   // Another owner may have failed on it meanwhile, so any of its errors may be the last one known.
@@ -82,12 +83,18 @@ struct Start {
   std::string writer;
 };
 
+// What the worker said and when, for a write that is on its way.
+struct Sent {
+  std::vector<TopicPartition> tps;
+  std::uint64_t seq = 0;
+};
+
 class Checker {
  public:
   Checker(const Options& options, Coverage& coverage) : options_(options), coverage_(coverage) {}
 
   void produced(const TopicPartition& tp, Story story);
-  void committed(const std::string& writer, const Write& write, const std::vector<TopicPartition>& tps, std::uint64_t sent_seq, Now now);
+  void committed(const std::string& writer, const Write& write, const Sent& sent, Now now);
   void produced_outside(const OutRecord& record, Now now);  // obituaries
   void started(const Start& start, Now now);
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
@@ -105,7 +112,7 @@ class Checker {
   void take_letters(const Write& write, Now now);
   void check_letter(const TopicPartition& tp, const Letter& letter);
   void check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,
-                 std::uint64_t sent_seq, Now now);
+                 Epoch epoch, std::uint64_t sent_seq, Now now);
   std::string name(const TopicPartition& tp, Offset offset) const;
 
   const Options& options_;

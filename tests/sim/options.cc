@@ -47,6 +47,8 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
     const bool on = r.chance(rare(static_cast<Fault>(i)) ? 8 : 50);
     o.on[i] = on && std::ranges::find(off, static_cast<Fault>(i)) == off.end();
   }
+  // What is kept is known by its journal entry alone: a world without journal cannot tell when it is finished.
+  if (o.has(Fault::kJournalLost)) o.on[static_cast<std::size_t>(Fault::kNoDeadLetters)] = false;
   o.partitions = static_cast<std::uint32_t>(r.between(1, 3));
   o.instances = static_cast<std::uint32_t>(r.between(1, 3));
   o.messages = static_cast<std::uint32_t>(r.between(20, 90));
@@ -90,7 +92,8 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   e.max_window = o.has(Fault::kTinyParked) && r.chance(50) ? r.between(10, 40) : 5000000;
   e.max_ahead = o.has(Fault::kTinyAhead) ? static_cast<std::uint32_t>(r.between(2, 20)) : 262144;
   e.write_records = o.has(Fault::kTinyWrites) ? static_cast<std::uint32_t>(r.between(1, 3)) : 2000;
-  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(130, 170)) : kMaxMetadata;
+  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(118, 140)) : kMaxMetadata;
+  e.writer_room = 32;
   if (!e.dead_letters) {  // what is kept counts as parked, and would stop intake for good
     e.max_parked = 100000;
     e.max_window = 5000000;

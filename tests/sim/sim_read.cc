@@ -116,9 +116,10 @@ void SimMember::cancel_range(std::uint64_t request) {
 
 void SimMember::read_slice(const RangePtr& job) {
   PartitionLog* log = cluster_.find_log(job->tp);
-  RangeRead slice{job->request, false, {}, job->position, true};
+  RangeRead slice{job->request, false, {}, job->position, true, Offset(0)};
   if (log != nullptr && !fails(cluster_.faults_.p_read_fail)) {
     slice.answered = true;
+    slice.log_start = log->start();
     slice.next = log->read(job->position, job->to, cluster_.faults_.slice(scheduler().random()),
                            job->filter, slice.records);
     slice.end = slice.next >= job->to ||

@@ -34,7 +34,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
       std::string text = "commit " + writer + " #" + std::to_string(write.serial.v);
       for (std::size_t i = 0; i < write.offsets.size(); ++i) {
         const DecodedMetadata m = decode_metadata(write.offsets[i].metadata, write.offsets[i].offset);
-        text += " p" + std::to_string(at->second.first[i].partition.v) + " L" + std::to_string(write.offsets[i].offset.v) + " H" +
+        text += " p" + std::to_string(at->second.tps[i].partition.v) + " L" + std::to_string(write.offsets[i].offset.v) + " H" +
                 std::to_string(m.metadata.high.v) + (m.metadata.writer.empty() ? " released" : "") + " heads";
         for (const Head& h : m.metadata.heads) text += " " + std::to_string(h.from.v) + (h.lane ? "/" + std::to_string(h.lane->v) : "");
       }
@@ -42,7 +42,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
         text += "\n      + " + r.topic + " " + r.key.value_or("-") + " " + (r.topic == "src.dlq" ? "letter" : r.value.value_or("erased"));
       say(text);
     }
-    checker_.committed(writer, write, at->second.first, at->second.second, scheduler_.both());
+    checker_.committed(writer, write, at->second, scheduler_.both());
   });
   for (std::uint32_t i = 0; i < options_.instances; ++i) {
     processes_.push_back(std::make_unique<Process>());
@@ -60,6 +60,19 @@ World::~World() {
 
 void World::say(const std::string& text) {
   if (trace_) std::printf("%8lld  %s\n", static_cast<long long>(ms(scheduler_.now())), text.c_str());
+}
+
+void FragileMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
+  inner_.poll(out, wait);
+  for (const BrokerEvent& event : out) {
+    if (std::holds_alternative<PartitionRevoked>(event)) coverage_.saw(Seen::kRevoked);
+    if (std::holds_alternative<PartitionLost>(event)) coverage_.saw(Seen::kLost);
+    if (const auto* w = std::get_if<WriteAnswered>(&event)) {
+      if (w->result == WriteResult::kNotDone) coverage_.saw(Seen::kWriteNotDone);
+      if (w->result == WriteResult::kUnknown) coverage_.saw(Seen::kWriteUnknown);
+      if (w->result == WriteResult::kRefused) coverage_.saw(Seen::kWriteRefused);
+    }
+  }
 }
 
 // ---- processes -----------------------------------------------------------------------------------------
@@ -82,7 +95,7 @@ void World::start(Process& p) {
   }
   p.recorder.clear();
   p.member = cluster_->join_sim({.group = kGroup, .topics = {kSource}, .instance = "i" + std::to_string(p.number), .session = Duration(6000)});
-  p.fragile = std::make_unique<FragileMember>(*p.member, [this, &p](const Write& w) { write_sent(p, w); });
+  p.fragile = std::make_unique<FragileMember>(*p.member, coverage_, [this, &p](const Write& w) { write_sent(p, w); });
   PumpConfig c;
   c.engine = options_.engine;
   c.engine.seed += p.incarnation * 7 + p.number;
@@ -175,6 +188,8 @@ void World::turn(Process& p) {
   coverage_.saw(Seen::kReadAgain, c.reads - p.last.reads);
   coverage_.saw(Seen::kEvicted, c.evictions - p.last.evictions);
   coverage_.saw(Seen::kStaleReply, c.stale_replies - p.last.stale_replies);
+  coverage_.saw(Seen::kResolvedDone, c.resolved_done - p.last.resolved_done);
+  coverage_.saw(Seen::kResolvedNot, c.resolved_not_done - p.last.resolved_not_done);
   p.last = c;
   const EngineConfig& e = options_.engine;
   if (p.pump->engine().bytes() > e.max_bytes + 90 * 1024) checker_.fail("more in memory than the budget and a fetch");
@@ -238,7 +253,8 @@ void World::watch_guard(Process& p) {
     std::set<std::uint32_t> different;
     for (const auto& [id, at] : p.fail_times)
       if (scheduler_.now() - at <= options_.engine.guard->within) different.insert(id);
-    if (different.size() < options_.engine.guard->of) checker_.fail("the guard opened on too few different messages");
+    // A refused emitted record is a failure that no handler saw.
+    if (different.size() < options_.engine.guard->of && !options_.has(Fault::kEmitDenied)) checker_.fail("the guard opened on too few different messages");
     p.successes_since_open.clear();
     p.exhausted_letters.clear();
   }

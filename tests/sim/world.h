@@ -48,11 +48,12 @@ struct CrashNow {};  // thrown through a worker to drop it between two commands
 // A member that can be told to crash its owner at the n-th call.
 class FragileMember : public Member {
  public:
-  FragileMember(SimMember& inner, std::function<void(const Write&)> on_write) : inner_(inner), on_write_(std::move(on_write)) {}
+  FragileMember(SimMember& inner, Coverage& coverage, std::function<void(const Write&)> on_write)
+      : inner_(inner), coverage_(coverage), on_write_(std::move(on_write)) {}
 
   void crash_in(std::uint32_t calls) { left_ = calls; }
 
-  void poll(std::vector<BrokerEvent>& out, Duration wait) override { inner_.poll(out, wait); }
+  void poll(std::vector<BrokerEvent>& out, Duration wait) override;
   void start(PartitionRef ref, Offset from) override { count(), inner_.start(ref, from); }
   void set_intake(PartitionRef ref, bool open) override { count(), inner_.set_intake(ref, open); }
   void release(PartitionRef ref) override { count(), inner_.release(ref); }
@@ -73,6 +74,7 @@ class FragileMember : public Member {
     if (left_ > 0 && --left_ == 0) throw CrashNow{};
   }
   SimMember& inner_;
+  Coverage& coverage_;
   std::function<void(const Write&)> on_write_;
   std::uint32_t left_ = 0;
 };
@@ -163,7 +165,7 @@ class World {
   std::unique_ptr<SimCluster> cluster_;
   Checker checker_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::map<std::pair<std::string, std::uint64_t>, std::pair<std::vector<TopicPartition>, std::uint64_t>> sent_;  // writer, serial
+  std::map<std::pair<std::string, std::uint64_t>, Sent> sent_;  // writer, serial
   std::map<std::uint32_t, std::uint32_t> throttled_, crashed_;  // message → how often
   std::uint32_t produced_ = 0;
   std::uint64_t last_running_ = 0;

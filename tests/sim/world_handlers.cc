@@ -128,8 +128,6 @@ void World::end_message(Process& p, std::uint64_t number) {
     }
     return;
   }
-  p.fail_times.push_back({id, scheduler_.now()});
-  p.successes_since_open.insert(id);
   if (story != nullptr) story->applied = true;
   if (s.emit) {
     Decision d;
@@ -151,11 +149,17 @@ void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::
   const Running& r = *find(p, number);
   const Token token = r.run.token;
   const std::uint32_t through = done + (last && last->fate == Fate::kDone ? 1 : 0);
-  if (checker_.strict(r.tp, p.member->transactional_id()))
+  for (std::uint32_t i = 0; i < through; ++i) {
+    const std::uint32_t id = id_of(*r.messages[i].record);
+    p.fail_times.push_back({id, scheduler_.now()});
+    p.successes_since_open.insert(id);
+  }
+  if (checker_.strict(r.tp, p.member->transactional_id()) && p.pump->where(token.ref) != nullptr)
     for (std::uint32_t i = 0; i < through; ++i)
       if (Story* s = checker_.find(r.tp, r.messages[i].record->offset)) {
         s->done_seq = ++seq_;
         s->done_by = p.member->transactional_id();
+        s->done_in = token.ref.epoch;
       }
   std::erase_if(p.running, [&](const Running& each) { return each.number == number; });
   p.pump->handled({token, done, std::move(last)});

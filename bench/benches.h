@@ -1,0 +1,17 @@
+// The measurements, one function each; what a figure means stands in docs/performance.md.
+#pragma once
+
+#include <optional>
+
+#include "bench/row.h"
+
+namespace bartleby::bench {
+
+Row engine_noop_uniform();
+Row engine_noop_zipf();
+Row engine_timer();
+Row engine_parked_memory();
+Row engine_behind_parked();
+std::optional<Row> sim();  // nothing where the simulation is not built
+
+}  // namespace bartleby::bench

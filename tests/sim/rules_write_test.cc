@@ -1,0 +1,176 @@
+// Writes whose fate is not known, deaths that others report, and limits that must not stop a message.
+#include "tests/sim/rules.h"
+
+namespace bartleby::sim {
+namespace {
+
+// The write that carries a letter ends in a given way; what comes after it must be written too.
+std::string letter_in_a_write(WriteFate fate, std::uint64_t seed) {
+  Rig rig({.seed = seed});
+  rig.produce_all({"k", "k"});
+  Worker& worker = rig.start();
+  BARTLEBY_MUST(rig.until_at(worker, 0));
+  rig.wind(Duration(2000));  // nothing is in flight
+  rig.cluster.fate_of_next_write(worker.member(), fate);
+  worker.reject(0);
+  BARTLEBY_MUST(rig.until_at(worker, 1));
+  worker.done(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  rig.wind(Duration(30000));
+  BARTLEBY_MUST(rig.letters.size() == 1);
+  BARTLEBY_MUST(rig.letters[0].facts.offset == Offset(0));
+  BARTLEBY_MUST(rig.metadata().metadata.counters == (VerdictCounters{.handled = 1, .skipped = 0, .dead = 1}));
+  BARTLEBY_MUST(rig.runs_of(0) == 1 && rig.runs_of(1) == 1);
+  return "";
+}
+
+TEST(Rules, ALostReplyOfAWriteWithALetterThatWasDoneWritesNoSecondLetter) {
+  expect_rule([] { return letter_in_a_write(WriteFate::kReplyLostDone, 1); }, {Mutant::kUnknownTakenForNotDone});
+}
+
+TEST(Rules, ALostReplyOfAWriteWithALetterThatWasNotDoneWritesTheLetter) {
+  expect_rule([] { return letter_in_a_write(WriteFate::kReplyLostNotDone, 1); },
+              {Mutant::kUnknownTakenForDone, Mutant::kUnknownTakenForNotDone});
+}
+
+// The request to commit arrives when the write was judged, or while it is being judged: half of the seeds each.
+TEST(Rules, ALateRequestOfAWriteJudgedLostHasNoEffect) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed)
+    EXPECT_EQ(letter_in_a_write(WriteFate::kLateRequest, seed), "") << "seed " << seed;
+  for (const Mutant mutant : {Mutant::kUnknownTakenForDone, Mutant::kUnknownTakenForNotDone}) {
+    const WithMutant off(mutant);
+    std::size_t noticed = 0;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) noticed += letter_in_a_write(WriteFate::kLateRequest, seed).empty() ? 0u : 1u;
+    EXPECT_GT(noticed, 0u) << kMutantTexts[static_cast<std::size_t>(mutant)].text;
+  }
+}
+
+// A crash instead of the resolution: the letter's write is pending when the next owner comes.
+std::string crash_while_unknown(WriteFate fate) {
+  Rig rig;
+  rig.produce_all({"k"});
+  Worker& first = rig.start();
+  BARTLEBY_MUST(rig.until_at(first, 0));
+  rig.wind(Duration(2000));
+  rig.cluster.fate_of_next_write(first.member(), fate);
+  first.reject(0);
+  rig.wind(Duration(100));
+  rig.crash(first);
+  Worker& second = rig.start("b");
+  if (fate == WriteFate::kReplyLostNotDone) {
+    BARTLEBY_MUST(rig.until_at(second, 0));
+    second.reject(0);
+  }
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(1); }));
+  rig.wind(Duration(30000));
+  BARTLEBY_MUST(rig.letters.size() == 1);
+  BARTLEBY_MUST(rig.runs_of(0) == (fate == WriteFate::kReplyLostNotDone ? 2u : 1u));
+  return "";
+}
+
+TEST(Rules, ACrashWhileAWritesFateIsUnknownLeavesOneLetter) {
+  EXPECT_EQ(crash_while_unknown(WriteFate::kReplyLostDone), "");
+  EXPECT_EQ(crash_while_unknown(WriteFate::kReplyLostNotDone), "");
+}
+
+// ---- deaths --------------------------------------------------------------------------------------------
+
+// Another process writes that this message has killed it; the owner never restarts.
+std::string obituaries_of_a_non_owner(std::uint32_t deaths) {
+  Rig rig;
+  rig.produce_all({"k", "other"});
+  Worker& owner = rig.start();
+  BARTLEBY_MUST(rig.wind_until([&] { return owner.at_all({0, 1}); }));
+  const Timestamp timestamp = owner.at(0)->record->timestamp;
+  owner.fails(0);
+  owner.done(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_parked(0); }));
+  for (std::uint32_t i = 0; i < deaths; ++i) rig.write_journal(Obituary{Offset(0), 100 + i, timestamp, true, false});
+  if (deaths < rig.engine.cases[0].max_crashes) {
+    BARTLEBY_MUST(rig.until_at(owner, 0));
+    BARTLEBY_MUST(owner.at(0)->alone);
+    owner.done(0);
+    BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  } else {
+    BARTLEBY_MUST(rig.wind_until([&] { return rig.letters.size() == 1; }));
+    BARTLEBY_MUST(rig.letters[0].facts.reason == Reason::kProcessCrash);
+    BARTLEBY_MUST(rig.runs_of(0) == 1);
+  }
+  rig.wind(Duration(2000));
+  BARTLEBY_MUST(rig.journal().empty());
+  return "";
+}
+
+TEST(Rules, AnObituaryWrittenByANonOwnerMakesTheOwnerRunTheMessageAlone) {
+  expect_rule([] { return obituaries_of_a_non_owner(1); }, {Mutant::kObituariesNotTailed, Mutant::kSuspectsRunTogether});
+}
+
+TEST(Rules, EnoughObituariesWrittenByNonOwnersMakeALetter) {
+  expect_rule([] { return obituaries_of_a_non_owner(3); }, {Mutant::kObituariesNotTailed, Mutant::kCrashesNotCounted});
+}
+
+// ---- limits --------------------------------------------------------------------------------------------
+
+std::string due_head_with_the_budget_full() {
+  Rig rig;
+  rig.engine.max_bytes = 2000;
+  rig.engine.max_message = 400;
+  rig.produce("k", std::string(200, 'x'));
+  Worker& worker = rig.start();
+  BARTLEBY_MUST(rig.until_at(worker, 0));
+  worker.fails(0);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_parked(0); }));
+  for (int i = 0; i < 20; ++i) rig.produce("other" + std::to_string(i), std::string(200, 'x'));
+  BARTLEBY_MUST(rig.until_at(worker, 8));
+  BARTLEBY_MUST(worker.engine().bytes() >= 2000);  // all of it is in the hands of handlers that take their time
+  BARTLEBY_MUST(rig.until_at(worker, 0));
+  BARTLEBY_MUST(worker.at(0)->attempt == 2);
+  BARTLEBY_MUST(worker.at(0)->record->value == std::string(200, 'x'));
+  worker.done(0);
+  const bool all = rig.wind_until([&] {
+    for (const Started& s : std::vector(worker.running())) worker.done(s.offset);
+    return rig.low() == Offset(21);
+  });
+  BARTLEBY_MUST(all);
+  for (std::int64_t o = 1; o <= 20; ++o) BARTLEBY_MUST(rig.runs_of(o) == 1);
+  return "";
+}
+
+TEST(Rules, ADueHeadGetsRoomThoughTheByteBudgetIsFull) {
+  expect_rule(due_head_with_the_budget_full, {Mutant::kDueHeadGetsNoRoom});
+}
+
+// Larger than what a write may carry, and larger than what the dlq takes in one record.
+TEST(Rules, ALetterLargerThanAWriteGoesInPartsInOneWriteOfItsOwn) {
+  Rig rig({.dlq_message = 1200, .letter_part = 400});
+  rig.engine.write_bytes = 1000;
+  rig.engine.write_records = 1;
+  Random random(7);
+  std::string payload(6000, '\0');
+  for (char& c : payload) c = static_cast<char>(random.below(256));
+  rig.produce("big", payload);
+  rig.produce("small");
+  rig.produce("small");
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return worker.at_all({0, 1}); }));
+  worker.reject(0);
+  worker.reject(1);
+  ASSERT_TRUE(rig.until_at(worker, 2));
+  worker.done(2);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  ASSERT_EQ(rig.letters.size(), 2u);
+  const Letter& big = rig.letters[0].facts.offset == Offset(0) ? rig.letters[0] : rig.letters[1];
+  EXPECT_EQ(big.record.value, payload);
+  EXPECT_EQ(big.record.key, "big");
+  std::size_t writes_with_parts = 0;
+  for (const Write& w : rig.writes) {
+    std::size_t letters = 0;
+    for (const OutRecord& r : w.records) letters += r.topic == "src.dlq" ? 1u : 0u;
+    writes_with_parts += letters > 1 ? 1u : 0u;
+    EXPECT_LE(w.records.size(), letters > 1 ? 40u : 3u) << "the limit says when to stop adding";
+  }
+  EXPECT_EQ(writes_with_parts, 1u);
+}
+
+}  // namespace
+}  // namespace bartleby::sim
