@@ -62,6 +62,7 @@ void Rig::settle() {
 }
 
 void Rig::carry_out() {
+  static const Completion plain{};
   for (const Run& run : commands_.runs) {
     const RunItem* items = &commands_.items[run.first];
     if (handler_)
@@ -71,7 +72,7 @@ void Rig::carry_out() {
       }
     for (std::uint32_t i = 0; i < run.count; ++i) checksum_ += static_cast<std::uint64_t>(items[i].offset.v);
     handled_ += run.count;
-    Completion& c = completions_.emplace_back();
+    Completion& c = completions_.emplace_back(plain);
     c.token = run.token;
     c.done = run.count;
   }

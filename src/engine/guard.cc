@@ -102,6 +102,7 @@ bool OutageGuard::tick(Instant now) {
 void OutageGuard::forget(PartitionRef ref) {
   std::erase_if(samples_, [ref](const Sample& s) { return s.ref == ref; });
   at_ = 0;
+  if (first_success_ && first_success_->first == ref) first_success_.reset();
 }
 
 void OutageGuard::probe_started(Instant now) {

@@ -100,6 +100,7 @@ struct Facts {
   bool lost : 1 = false;       // retention took the bytes
   bool with_record : 1 = false;  // the journal entry holds the bytes
   bool emits : 1 = false;
+  bool putting : 1 = false;  // the write in flight carries its first entry
 };
 
 struct LaneState {
@@ -317,9 +318,10 @@ class PartitionEngine {
   TopicTraits traits_;
   std::uint32_t dlq_;
   Shared& shared_;
-  Phase phase_ = Phase::kReadUnstable;
+  Phase phase_ = Phase::kReadStable;
   Instant retry_at_ = kNever;
   Duration retry_pause_{0};
+  Instant fence_at_{};
 
   // takeover
   DecodedMetadata found_;

@@ -44,6 +44,7 @@ void PartitionEngine::admit_one(const RecordRef& r) {
     return;
   }
   const bool solo = (r.flags & kKeyless) != 0 || (m != nullptr && m->self);
+  if (m != nullptr && m->self) self_offsets_.insert(r.offset);  // a sweep of its old lane must leave it alone
   std::uint32_t lane = solo ? kNone : table_.find(r.lane);
   if (lane == kNone) lane = open_lane(r.lane, solo);
   LaneState& l = lanes_[lane];

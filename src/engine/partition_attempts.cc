@@ -70,7 +70,8 @@ std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
     if (&queue == &ready_) l.ready = false;
     else l.suspect = false;
     const Entry& e = entries_[l.current];
-    const bool runs = l.running == 0 && e.state == State::kQueued && e.slot != kNone && !(e.flags & kDoomed);
+    const bool due = e.facts == kNone || facts_[e.facts].due_steady <= shared_.now.steady;
+    const bool runs = l.running == 0 && e.state == State::kQueued && e.slot != kNone && due && !(e.flags & kDoomed);
     if (runs && (&queue == &suspects_ || !must_run_alone(e))) return lane;
     advance(lane);
   }
@@ -184,7 +185,7 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
   const std::uint32_t lane = e.lane;
   e.serial = 0;
   if (fate == Fate::kSkip) e.flags |= kSkipped;
-  const bool leaves_something = (e.facts != kNone && (facts_[e.facts].has_live || facts_[e.facts].emits)) ||
+  const bool leaves_something = (e.facts != kNone && (facts_[e.facts].has_live || facts_[e.facts].emits || facts_[e.facts].putting)) ||
                                 (e.record_flags & kReplayed) != 0 || obituaries_.contains(e.offset);
   if (leaves_something) {
     facts_[facts_of(i)].fate = fate;

@@ -351,6 +351,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       ++cut_->check.count;
       cut_->check.sum += mark;
       cut_->puts.push_back({l.head, mark});
+      facts_[facts_of(l.head)].putting = true;  // whatever becomes of it now, the entry must be ended
+      make_slow(h.lane);
       plan.records.push_back({.type = RecordType::kJournalPut, .partition = index, .entry = bare, .letter = {}});
       continue;
     }

@@ -1,19 +1,26 @@
 // Takeover: how the next owner learns what the last one knew.
 //
-// (1) offsets unstable, only to learn the last writer's id; (2) fence it; (3) offsets stable; (4) where the log
-// begins and ends; (5) the journal; (6) claim, before the first handler runs: the metadata as found with our
-// name; (7) start at H with every listed lane open. What the metadata or the journal lack costs repetitions, never
-// a message. Every step that is not answered is asked again.
+// (1) offsets stable. Where a pending transaction holds them back, (2) offsets unstable, only to learn the last
+// writer's id, and (3) fence it; then stable again. (4) where the log begins and ends; (5) the journal; (6) claim,
+// before the first handler runs: the metadata as found with our name; (7) start at H with every listed lane open.
+// A writer is fenced only when it keeps us waiting: it may be alive and busy with other partitions. What the
+// metadata or the journal lack costs repetitions, never a message. What is not answered is asked again.
 #include <algorithm>
 
 #include "engine/mutants.h"
 #include "engine/partition.h"
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kPatience{300};  // with a pending transaction, before its writer is fenced
+
+}  // namespace
 
 void PartitionEngine::begin() {
-  phase_ = Phase::kReadUnstable;
+  phase_ = Phase::kReadStable;
   retry_pause_ = Duration(0);
+  fence_at_ = shared_.now.steady + kPatience;
   ask();
 }
 
@@ -23,7 +30,8 @@ void PartitionEngine::ask() {
     case Phase::kReadUnstable: shared_.out->others.push_back(ReadOffsets{ref_, Stability::kUnstable}); break;
     case Phase::kFencing: shared_.out->others.push_back(FenceWriter{ref_, found_.metadata.writer}); break;
     case Phase::kReadStable:
-      shared_.out->others.push_back(ReadOffsets{ref_, mutant(Mutant::kOffsetsReadUnstable) ? Stability::kUnstable : Stability::kStable});
+      shared_.out->others.push_back(
+          ReadOffsets{ref_, mutant(Mutant::kOffsetsReadUnstable) ? Stability::kUnstable : Stability::kStable});
       break;
     case Phase::kReadLog: shared_.out->others.push_back(ReadLog{ref_}); break;
     case Phase::kReadJournal: shared_.out->others.push_back(ReadJournal{ref_}); break;
@@ -39,6 +47,7 @@ void PartitionEngine::ask_later() {
 void PartitionEngine::offsets_read(const OffsetsIn& in) {
   if (phase_ != Phase::kReadUnstable && phase_ != Phase::kReadStable) return;
   if (!in.answered) {
+    if (phase_ == Phase::kReadStable && shared_.now.steady >= fence_at_) phase_ = Phase::kReadUnstable;
     ask_later();
     return;
   }
@@ -48,6 +57,7 @@ void PartitionEngine::offsets_read(const OffsetsIn& in) {
     const std::string& writer = found_.metadata.writer;
     const bool foreign_hand = found_.origin == MetadataOrigin::kOurs && !writer.empty() && writer != shared_.config.writer;
     phase_ = foreign_hand ? Phase::kFencing : Phase::kReadStable;
+    fence_at_ = shared_.now.steady + kPatience;
   } else {
     phase_ = Phase::kReadLog;
   }

@@ -34,7 +34,7 @@ void PartitionEngine::apply_cut() {
     Facts& f = facts_[facts_of(i)];
     f.has_live = true;
     f.live = mark;
-    make_slow(entries_[i].lane);  // what has an entry is looked after by order_, not by the window
+    f.putting = false;
   }
   for (const std::uint32_t i : cut.erased) facts_[entries_[i].facts].has_live = false;
   for (const Offset o : cut.done_erases) live_done_.erase(o);
@@ -82,6 +82,7 @@ void PartitionEngine::apply_cut() {
 void PartitionEngine::revert_cut() {
   const CutInFlight cut = std::move(*cut_);
   cut_.reset();
+  for (const auto& [i, mark] : cut.puts) facts_[facts_of(i)].putting = false;
   for (auto at = cut.items.rbegin(); at != cut.items.rend(); ++at) {
     Entry& e = entries_[*at];
     if (e.flags & kInWrite) pending_.push_front(*at);

@@ -151,7 +151,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
     case Reason::kExpiring: coverage_.saw(Seen::kExpiring); break;
     case Reason::kLostByRetention:
       coverage_.saw(Seen::kLostByRetention);
-      if (!s->gone) fail("called lost, but it is there: " + who);
+      if (!s->deleted) fail("called lost, but it is there: " + who);
       break;
     case Reason::kGivenUp: coverage_.saw(Seen::kGivenUp); break;
     default: break;
@@ -281,7 +281,7 @@ void Checker::finish(bool liveness) {
   if (!violation_.empty()) return;
   for (auto& [tp, w] : watched_) {
     for (auto& [offset, s] : w.stories) {
-      if (s.gone && !(s.applied || s.dead || s.skip || w.alarmed)) fail("retention took it and nobody said so: " + name(tp, offset));
+      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || w.alarmed)) fail("retention took it and nobody said so: " + name(tp, offset));
       if (!s.resolved() && liveness) fail("never ended: " + name(tp, offset));
       const bool refused = options_.has(Fault::kNoDeadLetters) ||  // another life of it failed and is kept
                            options_.has(Fault::kCompaction) || options_.has(Fault::kRetention);           // superseded, gone

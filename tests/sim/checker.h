@@ -34,6 +34,7 @@ struct Story {
 
   bool applied = false;  // a handler succeeded on it
   bool dead = false;     // its letter is durable
+  bool deleted = false;  // no longer in the log
   bool gone = false;     // deleted under us: retention, compaction, a recreated topic
   bool dropped = false;  // an operator moved the group past it
   bool sealed = false;   // the last commit says it is finished and will not come again

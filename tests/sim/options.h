@@ -32,7 +32,7 @@ struct Options {
   std::uint32_t messages = 60;
   std::uint32_t keys = 4;
   Duration span{60000};   // faults happen in it
-  Duration heal{600000};  // and then everything must end
+  Duration heal{3000000};  // and then everything must end
   std::vector<bool> on;   // by Fault
   BrokerFaults broker;
   EngineConfig engine;

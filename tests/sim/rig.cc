@@ -132,6 +132,7 @@ Rig::Rig(RigOptions options)
       options_(options) {
   engine.guard.reset();
   engine.max_stretch = 1;
+  engine.writer_room = 0;
   engine.cases[0].max_attempts = 3;
   engine.cases[0].backoff = Schedule{{Duration(10000)}};
   TopicSpec journal = spec(kJournal, options.partitions);

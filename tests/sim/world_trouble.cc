@@ -90,6 +90,7 @@ void World::trouble() {
         for (auto& [offset, s] : w.stories) {
           const auto& entries = cluster_->log(tp).entries();
           const bool there = std::ranges::any_of(entries, [&](const LogEntry& e) { return e.record.offset == offset; });
+          if (!there) s.deleted = true;
           if (!there && !s.resolved()) s.gone = true, w.alarmed = true;
         }
       }
@@ -115,8 +116,10 @@ void World::trouble() {
 
 // What the broker deleted can no longer be handled; whoever has not been through with it must say so.
 void World::kill_gone(const TopicPartition& tp, Offset below) {
-  for (auto& [offset, s] : checker_.at(tp).stories)
+  for (auto& [offset, s] : checker_.at(tp).stories) {
+    if (offset < below) s.deleted = true;
     if (offset < below && !s.applied && !s.dead && !s.skip) s.gone = true;
+  }
 }
 
 void World::retention() {

@@ -68,7 +68,9 @@ void compare_with_set(std::uint64_t seed, std::int64_t range, bool clustered) {
     }
     ASSERT_EQ(order.size(), model.size());
     ASSERT_EQ(order.empty(), model.empty());
-    if (!model.empty()) ASSERT_EQ(order.lowest().v, model.begin()->first);
+    if (!model.empty()) {
+      ASSERT_EQ(order.lowest().v, model.begin()->first);
+    }
     if (step % 500 != 0) continue;
     ASSERT_EQ(walked(order), Pairs(model.begin(), model.end())) << "seed " << seed << " step " << step;
     OffsetOrder::Cursor cursor(order);

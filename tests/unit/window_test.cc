@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "base/random.h"
 
@@ -70,6 +71,7 @@ void compare_with_map(std::uint64_t seed) {
   Random random(seed);
   Window w;
   std::map<std::int64_t, Mark> model;
+  std::set<std::int64_t> gaps;
   const std::int64_t start = random.between(0, 1000);
   std::int64_t base = start;
   std::int64_t end = start;
@@ -78,13 +80,14 @@ void compare_with_map(std::uint64_t seed) {
     const std::uint64_t what = random.below(10);
     if (what < 5) {
       const std::int64_t offset = end + (random.chance(10) ? random.between(0, 90) : 0);
-      for (; end < offset; ++end) model[end] = Mark::kElsewhere;
+      for (; end < offset; ++end) model[end] = Mark::kElsewhere, gaps.insert(end);
       const Mark mark = random.chance(70) ? Mark::kOpen : static_cast<Mark>(random.below(4));
       model[end++] = mark;
       w.append(Offset(offset), mark, static_cast<std::uint32_t>(offset));
     } else if (what < 9 && end > base) {
       const std::int64_t offset = random.chance(50) ? base + random.between(0, std::min<std::int64_t>(5, end - base - 1))
                                                     : random.between(base, end - 1);
+      if (gaps.contains(offset)) continue;
       const auto mark = static_cast<Mark>(random.chance(5) ? 0 : random.between(1, 3));
       model[offset] = mark;
       w.set(Offset(offset), mark);
