@@ -24,9 +24,9 @@ std::vector<RecordRef> mixed_log() {
 }
 
 struct Result {
-  double seconds = 0;        // all of it
-  double live_seconds = 0;   // until the log was read once
-  std::size_t peak = 0;      // bytes of heap above what was there before
+  double seconds = 0;       // all of it
+  double live_seconds = 0;  // until the log was read once
+  std::size_t peak = 0;     // bytes of heap above what was there before
   std::uint64_t sweeps = 0;
 };
 
@@ -65,7 +65,7 @@ Result run(const std::vector<RecordRef>& log, bool failing) {
 
 Row engine_behind_parked() {
   const std::vector<RecordRef> log = mixed_log();
-  std::array<double, kRepeats> ours, peer, ratio, live, extra;
+  std::array<double, kRepeats> ours, peer, live, extra;
   std::uint64_t sweeps = 0;
   for (std::size_t i = 0; i < kRepeats; ++i) {
     const Result plain = run(log, false);
@@ -73,23 +73,25 @@ Row engine_behind_parked() {
     const auto millions = static_cast<double>(log.size()) / 1e6;
     ours[i] = millions / parked.seconds;
     peer[i] = millions / plain.seconds;
-    ratio[i] = plain.seconds / parked.seconds;
     live[i] = plain.live_seconds / parked.live_seconds;
     extra[i] = std::max(0.0, (static_cast<double>(parked.peak) - static_cast<double>(plain.peak)) / 1e6);
     sweeps = parked.sweeps;
   }
   const Figure mine = figure_of(ours);
   const double more = figure_of(extra).median;
-  Row row{.name = "engine_behind_parked", .ours = mine.median, .peer = figure_of(peer).median,
-          .peer_name = "the same messages with nothing failing", .unit = "million/s"};
-  row.ratio = figure_of(ratio).median;
+  Row row{.name = "engine_behind_parked",
+          .ours = mine.median,
+          .peer = figure_of(peer).median,
+          .peer_name = "the same messages with nothing failing",
+          .unit = "million/s"};
+  row.ratio = row.ours / *row.peer;
   row.goal = ">= 0.95 x, <= 64 MB more";
   row.met = *row.ratio >= 0.95 && more <= 64;
   row.spread = mine.spread;
   row.notes.push_back(text("%.1f MB more at the most; %llu sweeps in slices of %zu", more,
                            static_cast<unsigned long long>(sweeps), kBatch));
-  row.notes.push_back(text("while the key is held, the log is read at %.2f x the speed of the peer",
-                           figure_of(live).median));
+  row.notes.push_back(
+      text("while the key is held, the log is read at %.2f x the speed of the peer", figure_of(live).median));
   return row;
 }
 

@@ -1,4 +1,5 @@
-// The measurements, one function each; what a figure means stands in docs/performance.md.
+// The measurements, one function each: three runs, the median as a row.
+// What a figure means stands in docs/performance.md.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// How much of the heap is in use, as the allocator itself counts it: every live block with its own overhead.
+// How much of the heap is in use, as the allocator itself counts it: every live block with its own overhead,
+// large ones that were mapped apart included.
 #pragma once
 
 #include <malloc.h>

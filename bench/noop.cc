@@ -53,8 +53,8 @@ Row compare(const char* name, const std::vector<RecordRef>& log) {
   row.goal = "<= 100 ns/message";
   row.met = mine.median <= 100;
   row.spread = mine.spread;
-  row.notes.push_back(text("%.1f million messages/s; %zu messages, %zu keys, %llu writes", 1e3 / mine.median, log.size(),
-                           kKeys, static_cast<unsigned long long>(writes)));
+  row.notes.push_back(text("%.1f million messages/s; %zu messages, %zu keys, %llu writes", 1e3 / mine.median,
+                           log.size(), kKeys, static_cast<unsigned long long>(writes)));
   return row;
 }
 

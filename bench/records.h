@@ -1,4 +1,5 @@
-// Records to measure with: references in memory, offsets without gaps, the same in every run.
+// Records to measure with: references in memory, offsets without gaps.
+// Seeded, so that every run measures the same ones.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,10 @@ void Rig::settle() {
   commands_.clear();
   if (!completions_.empty()) engine_.completions(completions_, now_, commands_);
   completions_.clear();
-  if (events_.empty()) engine_.settle(now_, commands_);
-  else engine_.step(events_, now_, commands_);
+  if (events_.empty())
+    engine_.settle(now_, commands_);
+  else
+    engine_.step(events_, now_, commands_);
   events_.clear();
   carry_out();
 }
@@ -88,8 +90,8 @@ void Rig::answer(const Command& command) {
     events_.push_back(WriteIn{write->serial, WriteResult::kDone, {}});
   } else if (const auto* read = std::get_if<ReadMessage>(&command)) {
     ++slots_out_;
-    events_.push_back(ReadIn{kRef, read->serial, true, {log_[static_cast<std::size_t>(read->offset.v)]},
-                             next(read->offset), true});
+    events_.push_back(
+        ReadIn{kRef, read->serial, true, {log_[static_cast<std::size_t>(read->offset.v)]}, next(read->offset), true});
   } else if (const auto* sweep = std::get_if<Sweep>(&command)) {
     sweep_ = *sweep;
   } else if (std::holds_alternative<CancelSweep>(command)) {

@@ -58,10 +58,11 @@ std::string json_of(const std::vector<Row>& rows) {
   std::string out = "[";
   for (const Row& r : rows) {
     out += out.size() == 1 ? "\n" : ",\n";
-    out += text("  {\"name\": \"%s\", \"ours\": %s, \"peer\": %s, \"peer_name\": \"%s\", \"unit\": \"%s\", "
-                "\"ratio\": %s, \"goal\": \"%s\", \"met\": %s}",
-                r.name.c_str(), json_number(r.ours).c_str(), json_number(r.peer).c_str(), r.peer_name.c_str(),
-                r.unit.c_str(), json_number(r.ratio).c_str(), r.goal.c_str(), r.met ? "true" : "false");
+    out += text(
+        "  {\"name\": \"%s\", \"ours\": %s, \"peer\": %s, \"peer_name\": \"%s\", \"unit\": \"%s\", "
+        "\"ratio\": %s, \"goal\": \"%s\", \"met\": %s}",
+        r.name.c_str(), json_number(r.ours).c_str(), json_number(r.peer).c_str(), r.peer_name.c_str(), r.unit.c_str(),
+        json_number(r.ratio).c_str(), r.goal.c_str(), r.met ? "true" : "false");
   }
   return out + "\n]\n";
 }

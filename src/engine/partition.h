@@ -254,6 +254,7 @@ class PartitionEngine {
   bool has_room(const LaneState& l, std::uint32_t size) const;
   // What the journal knows of this record; takes the note. Sets `finished` if it must not run at all.
   std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
+  void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
   bool attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
 
   // attempts

@@ -28,6 +28,7 @@ void PartitionEngine::admit(std::span<const RecordRef> records) {
 }
 
 void PartitionEngine::admit_one(const RecordRef& r) {
+  drop_notes(window_.end(), r.offset, std::nullopt);
   const auto note = take_note(r.offset, r.timestamp);
   const MessageEntry* m = note ? &std::get<MessageEntry>(note->entry) : nullptr;
   const auto forget_bytes = [&] {
@@ -107,6 +108,22 @@ std::optional<JournalItem> PartitionEngine::take_note(Offset offset, Timestamp t
   return std::nullopt;
 }
 
+// Entries of messages that are no longer there: the log was read past them. They must go, or the next owner would take
+// them for the beginning of their lane.
+void PartitionEngine::drop_notes(Offset from, Offset to, std::optional<Lane> lane) {
+  for (auto at = notes_.lower_bound(from); at != notes_.end() && at->first < to;) {
+    const auto& m = std::get<MessageEntry>(at->second.entry);
+    if (lane && (m.self || m.lane != lane)) {
+      ++at;
+      continue;
+    }
+    if (at->second.story != kNone) shared_.out->free_stories.push_back(at->second.story);
+    strays_.push_back(at->second.entry);
+    at = notes_.erase(at);
+    dirty_ = true;
+  }
+}
+
 // Gives an entry its story back. Returns true if it left the lane.
 bool PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note) {
   const MessageEntry& m = std::get<MessageEntry>(note.entry);
@@ -136,6 +153,7 @@ bool PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const
 
 void PartitionEngine::end_reached(Offset next) {
   if (phase_ != Phase::kRunning || next <= window_.end()) return;
+  drop_notes(window_.end(), next, std::nullopt);
   window_.skip_to(next);
   dirty_ = true;
 }
@@ -149,6 +167,7 @@ void PartitionEngine::out_of_range(const OutOfRangeIn& in) {
   const Offset frontier = window_.end();
   if (frontier < in.log_start) {
     shared_.alarm(AlarmType::kOffsetReset, ref_, frontier, static_cast<std::uint64_t>(in.log_start.v - frontier.v));
+    drop_notes(window_.end(), in.log_start, std::nullopt);
     window_.skip_to(in.log_start);
     dirty_ = true;
     shared_.out->others.push_back(StartReading{ref_, in.log_start});

@@ -92,6 +92,7 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
     return;
   }
   LaneState& l = lanes_[lane];
+  if (!notes_.empty()) drop_notes(l.log_from, r.offset, l.hash);
   const bool done_before = live_done_.contains(r.offset) && live_done_.at(r.offset).timestamp == r.timestamp;
   if ((done_before && !mutant(Mutant::kSweepRunsDone)) || self_offsets_.contains(r.offset)) {
     l.log_from = next(r.offset);
@@ -162,6 +163,7 @@ void PartitionEngine::end_pass() {
     LaneState& l = lanes_[lane];
     l.in_pass = false;
     l.unknown = false;
+    if (!notes_.empty()) drop_notes(l.log_from, pass_end_, l.hash);
     l.log_from = kNoOffset;
     After after;
     if (const auto at = after_.find(lane); at != after_.end()) {

@@ -263,6 +263,11 @@ void Checker::started(const Start& start, Now now) {
   if (entry != nullptr && entry->dead && !options_.has(Fault::kOrders)) fail("run though it was to be a letter: " + who);
   if (entry != nullptr && entry->due > now.wall && !options_.has(Fault::kClockJump) && !options_.has(Fault::kOrders))
     fail("run before it was due: " + who);
+  const auto died = died_.find(s->failed_by);
+  const bool had_time = died != died_.end() && died->second - s->failed_at > Duration(15000) &&
+                        !options_.has(Fault::kJournalDenied) && !options_.has(Fault::kFreeze);
+  if (had_time && start.attempt <= s->failed_attempt && !(s->emits && options_.has(Fault::kEmitDenied)))
+    fail("a failure was never written down: " + who);
   if (s->obituary_at && !start.alone && options_.engine.in_process &&
       now.steady - *s->obituary_at > Duration(15000))
     fail("a suspect ran beside others: " + who);

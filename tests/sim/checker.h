@@ -49,6 +49,9 @@ struct Story {
   std::optional<Instant> due_shown;
   std::string done_by;          // and by which writer, in which of its assignments
   Epoch done_in;
+  std::string failed_by;  // who saw its last failure that counts, when, and which attempt that was
+  Instant failed_at{};
+  std::uint32_t failed_attempt = 0;
   std::vector<ErrorText> errors;  // that handlers gave and that may count
 
   // Another owner may have failed on it meanwhile, so any of its errors may be the last one known.
@@ -99,6 +102,7 @@ class Checker {
   void produced_outside(const OutRecord& record, Now now);  // obituaries
   void started(const Start& start, Now now);
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
+  void writer_died(const std::string& writer, Instant now) { died_[writer] = now; }
   void finish(bool liveness);
 
   void fail(const std::string& what);
@@ -119,6 +123,7 @@ class Checker {
   const Options& options_;
   Coverage& coverage_;
   std::map<TopicPartition, Watched> watched_;
+  std::map<std::string, Instant> died_;
   std::string violation_;
 };
 

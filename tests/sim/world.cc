@@ -142,6 +142,7 @@ void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
     p.recorder.push_back({r.tp, record.offset, record.timestamp, faulting, alone});
     checker_.process_died(r.tp, record.offset, faulting || alone);
   }
+  checker_.writer_died(p.member->transactional_id(), scheduler_.now());
   cluster_->kill(*p.member);
   p.pump.reset();
   p.fragile.reset();
@@ -337,7 +338,8 @@ RunResult World::run() {
       for (const auto& [index, e] : p->pump->engine().partitions())
         say("i" + std::to_string(p->number) + " p" + std::to_string(p->pump->where(e->ref())->partition.v) + " phase " +
             std::to_string(static_cast<int>(e->phase())) + " L" + std::to_string(e->committed().v) + " H" + std::to_string(e->high().v) + " F" +
-            std::to_string(e->frontier().v) + " parked " + std::to_string(e->parked()) + " memory " + std::to_string(e->in_memory()) +
+            std::to_string(e->frontier().v) + " end " + std::to_string(cluster_->log(*p->pump->where(e->ref())).high_watermark().v) + " bytes " +
+            std::to_string(p->pump->engine().bytes()) + " parked " + std::to_string(e->parked()) + " memory " + std::to_string(e->in_memory()) +
             " running " + std::to_string(p->pump->engine().running()) + (p->pump->engine().writing() ? " writing" : "") +
             (p->pump->engine().guard().open() ? " guard" : ""));
     }

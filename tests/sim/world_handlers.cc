@@ -115,6 +115,8 @@ void World::end_message(Process& p, std::uint64_t number) {
   if (outage || s.reject || attempt <= s.fails) {
     Decision d = failing(outage ? Kind::kUnavailable : s.reject ? Kind::kPermanent : s.kind, s.reject && !outage ? Fate::kReject : Fate::kRetry);
     const bool final = is_final(d.kind);
+    const TopicPartition tp = r.tp;
+    const PartitionRef ref = r.run.token.ref;
     if (story != nullptr) {
       story->errors.push_back(d.error);
       ++story->failures;
@@ -125,6 +127,10 @@ void World::end_message(Process& p, std::uint64_t number) {
     if (story != nullptr && p.pump && p.pump->engine().guard().open() && !final) {
       --story->failures;
       story->errors.pop_back();
+    } else if (story != nullptr && p.pump && checker_.strict(tp, p.member->transactional_id()) && p.pump->where(ref) != nullptr) {
+      story->failed_by = p.member->transactional_id();
+      story->failed_at = scheduler_.now();
+      story->failed_attempt = attempt;
     }
     return;
   }
