@@ -7,21 +7,27 @@
 namespace bartleby {
 
 void OutageGuard::add(std::uint8_t kind, PartitionRef ref, Offset offset, bool again, Instant now) {
-  const Sample sample{now, ref, offset, kind};
   // One sample per message: its newest. A success at the first attempt need not be looked for.
   if (again) {
     for (Sample& s : samples_)
       if (s.offset == offset && s.ref == ref && !mutant(Mutant::kGuardCountsAttempts)) {
-        s = sample;
+        s = {now, ref, offset, kind};
         return;
       }
   }
   if (samples_.size() < kSamples) {
-    samples_.push_back(sample);
-  } else {
-    samples_[at_] = sample;
-    at_ = (at_ + 1) % kSamples;
+    samples_.push_back({now, ref, offset, kind});
+    return;
   }
+  // Field by field, here and in `run`: a whole struct would be put together on the stack and copied in wider pieces
+  // than it was written in, which the processor cannot forward.
+  Sample& s = samples_[at_];
+  s.at = now;
+  s.ref.index = ref.index;
+  s.ref.epoch = ref.epoch;
+  s.offset = offset;
+  s.kind = kind;
+  at_ = (at_ + 1) % kSamples;
 }
 
 bool OutageGuard::evidence() const {

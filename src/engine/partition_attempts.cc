@@ -31,6 +31,8 @@ void PartitionEngine::advance(std::uint32_t lane) {
       if (!shared_.config.dead_letters && !shared_.config.drop) {  // people decide
         entries_[i].state = State::kKept;
         ++kept_;
+        if (entries_[i].slot != kNone) l.bytes -= entries_[i].size;
+        free_bytes(entries_[i]);
         return;
       }
       entries_[i].flags |= kDoomed;
@@ -106,23 +108,35 @@ void PartitionEngine::run(std::uint32_t lane, bool alone, bool probe) {
   BARTLEBY_ASSERT(first != kNone && entries_[first].state == State::kQueued && entries_[first].slot != kNone);
   Entry& e = entries_[first];
   e.serial = ++serial_;
-  Run r{.token = {ref_, first, e.serial}, .first = static_cast<std::uint32_t>(shared_.out->items.size()), .count = 0,
-        .attempt = e.facts == kNone ? 1u : facts_[e.facts].attempts + 1u, .alone = alone, .probe = probe};
+  const auto first_item = static_cast<std::uint32_t>(shared_.out->items.size());
+  const std::uint32_t attempt = e.facts == kNone ? 1u : facts_[e.facts].attempts + 1u;
+  std::uint32_t count = 0;
   const std::uint32_t longest = alone || probe || e.facts != kNone ? 1 : shared_.config.max_stretch;
   const std::uint16_t case_id = e.case_id;
-  for (std::uint32_t i = first; i != kNone && r.count < longest; i = entries_[i].next) {
+  for (std::uint32_t i = first; i != kNone && count < longest; i = entries_[i].next) {
     Entry& each = entries_[i];
     const bool fits = each.state == State::kQueued && each.slot != kNone && each.case_id == case_id &&
                       (i == first || (each.facts == kNone && !(each.record_flags & kRefuse) && !suspicious(each)));
     if (!fits) break;
     each.state = State::kRunning;
-    shared_.out->items.push_back({each.offset, each.slot, each.case_id});
-    ++r.count;
+    RunItem& item = shared_.out->items.emplace_back();
+    item.offset = each.offset;
+    item.slot = each.slot;
+    item.case_id = each.case_id;
+    ++count;
   }
-  l.running = static_cast<std::uint16_t>(r.count);
+  l.running = static_cast<std::uint16_t>(count);
   ++shared_.running;
   ++runs_;
-  shared_.out->runs.push_back(r);
+  Run& r = shared_.out->runs.emplace_back();
+  r.token.ref = ref_;
+  r.token.entry = first;
+  r.token.serial = serial_;
+  r.first = first_item;
+  r.count = count;
+  r.attempt = attempt;
+  r.alone = alone;
+  r.probe = probe;
 }
 
 void PartitionEngine::completed(const Completion& c) {

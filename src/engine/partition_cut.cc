@@ -82,11 +82,11 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
       continue;
     }
     if (!decision && held_by_guard(e)) {
-      if (phase_ == Phase::kRunning || facts_[e.facts].decided) {
+      if (facts_[e.facts].decided) {
         later.push_back(i);
         continue;
       }
-      decision = true;  // going away: the next owner writes the letter
+      decision = true;  // it waits, but what was decided must survive us
     }
     std::uint64_t add = 0;
     const std::uint32_t n = item_size(e, decision, add);
@@ -99,7 +99,8 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
     items.push_back({i, decision});
   }
   pending_.insert(pending_.begin(), later.begin(), later.end());
-  items_since_ = pending_.empty() ? kNever : shared_.now.steady;
+  if (pending_.empty()) items_since_ = kNever;
+  else if (later.size() == pending_.size()) items_since_ = shared_.now.steady + Duration(1000);  // the guard's, all of it
 }
 
 MessageEntry PartitionEngine::entry_of(const Entry& e) const {
@@ -306,7 +307,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   else if (mutant(Mutant::kHighMayFall)) floor = Offset(0);
   std::vector<HeadInCut> heads;
   collect_heads(heads, floor, cut_->release);
-  cut_->low = heads.empty() ? frontier : heads.front().from;
+  cut_->low = heads.empty() ? frontier : std::min(frontier, heads.front().from);
   if (mutant(Mutant::kCommitHighestDone)) cut_->low = frontier;
   BARTLEBY_ASSERT(cut_->low >= low_ || mutant(Mutant::kCommitHighestDone));
 
@@ -323,6 +324,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   bool full = false;
   std::vector<HeadInCut> surplus;
   for (const HeadInCut& h : heads) {
+    if (h.from >= frontier) break;
     if (h.in_journal) continue;
     const LaneState& l = lanes_[h.lane];
     const Head head{h.from, l.solo ? std::nullopt : std::optional(l.hash)};
@@ -337,6 +339,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     }
     if (!mutant(Mutant::kSurplusForgotten)) surplus.push_back(h);
   }
+  // A bound can be another lane's message: what begins at H needs no listing.
+  while (!m.heads.empty() && m.heads.back().from >= m.high) m.heads.pop_back();
   if (mutant(Mutant::kHighFromLiveState)) m.high = frontier;
   cut_->high = m.high;
 

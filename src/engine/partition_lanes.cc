@@ -47,7 +47,7 @@ void PartitionEngine::close_if_empty(std::uint32_t lane) {
   BARTLEBY_ASSERT(l.running == 0 && !l.ready && !l.suspect);
   place(lane);
   if (!l.solo) table_.erase(lane);
-  wanting_.erase(lane);
+  if (!wanting_.empty()) wanting_.erase(lane);
   lanes_.free(lane);
 }
 

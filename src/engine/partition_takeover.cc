@@ -166,6 +166,10 @@ void PartitionEngine::start_running() {
 }
 
 void PartitionEngine::sort_entries(bool trusted) {
+  const auto begins_lane = [this](const MessageEntry& m) {
+    const auto at = heads_found_.find(*m.lane);
+    return at == heads_found_.end() || at->second == m.offset;
+  };
   const bool reset_by_people = found_.origin == MetadataOrigin::kEmpty;
   if (trusted)
     for (const Head& h : found_.metadata.heads) {
@@ -211,7 +215,7 @@ void PartitionEngine::sort_entries(bool trusted) {
     const bool alone = m->self || !m->lane;
     if (m->done && m->offset < high_) {
       live_done_[m->offset] = *m;
-    } else if (above || m->done || (!alone && heads_found_.at(*m->lane) != m->offset)) {
+    } else if (above || m->done || (!alone && !begins_lane(*m))) {
       notes_[m->offset] = item;
     } else {
       heads_now_.push_back(item);

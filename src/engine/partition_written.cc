@@ -57,7 +57,12 @@ void PartitionEngine::apply_cut() {
     if (decision) {
       facts_[e.facts].decided = true;
       e.flags |= kPending;
-      blocked_.push_back(i);
+      if (shared_.suspended(destination_of(e))) {
+        blocked_.push_back(i);
+      } else {
+        pending_.push_back(i);
+        if (items_since_ == kNever) items_since_ = shared_.now.steady;
+      }
       continue;
     }
     obituaries_.erase(e.offset);

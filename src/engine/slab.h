@@ -17,22 +17,30 @@ class Slab {
     ++size_;
     if (free_.empty()) {
       items_.emplace_back();
-      return static_cast<std::uint32_t>(items_.size() - 1);
+      return count_++;
     }
     const std::uint32_t i = free_.back();
     free_.pop_back();
-    items_[i] = T{};
+    static const T fresh{};  // copied from memory: made on the stack it would be read back before it is there
+    items_.data()[i] = fresh;
     return i;
   }
 
   void free(std::uint32_t i) {
-    BARTLEBY_ASSERT(size_ > 0 && i < items_.size());
+    BARTLEBY_ASSERT(size_ > 0 && i < count_);
     --size_;
     free_.push_back(i);
   }
 
-  T& operator[](std::uint32_t i) { return items_[i]; }
-  const T& operator[](std::uint32_t i) const { return items_[i]; }
+  // Checked against the count: a vector would work its size out anew at every access, by a division.
+  T& operator[](std::uint32_t i) {
+    BARTLEBY_ASSERT(i < count_);
+    return items_.data()[i];
+  }
+  const T& operator[](std::uint32_t i) const {
+    BARTLEBY_ASSERT(i < count_);
+    return items_.data()[i];
+  }
   std::size_t size() const { return size_; }
   std::size_t capacity() const { return items_.size(); }
   std::size_t bytes() const { return items_.capacity() * sizeof(T) + free_.capacity() * sizeof(std::uint32_t); }
@@ -41,6 +49,7 @@ class Slab {
   std::vector<T> items_;
   std::vector<std::uint32_t> free_;
   std::size_t size_ = 0;
+  std::uint32_t count_ = 0;  // of items_
 };
 
 }  // namespace bartleby

@@ -36,7 +36,8 @@ void BareEngine::pass(Duration time) {
     now_.steady = at;
     work();
   };
-  for (Instant at = engine_.next_wakeup(); at <= end && at != kNever; at = engine_.next_wakeup()) move_to(std::max(at, now_.steady));
+  for (Instant at = engine_.next_wakeup(); at <= end && at != kNever; at = engine_.next_wakeup())
+    move_to(std::max(at, now_.steady));
   move_to(end);
 }
 
@@ -66,7 +67,8 @@ void BareEngine::answer(Command& command) {
     write(*plan);
   } else if (const auto* read = std::get_if<ReadMessage>(&command)) {
     ++slots_out_;
-    events_.push_back(ReadIn{kRef, read->serial, true, {log_.records[static_cast<std::size_t>(read->offset.v)]}, next(read->offset), true});
+    events_.push_back(ReadIn{
+        kRef, read->serial, true, {log_.records[static_cast<std::size_t>(read->offset.v)]}, next(read->offset), true});
   } else if (auto* sweep = std::get_if<Sweep>(&command)) {
     sweep_ = std::move(*sweep);
   } else if (std::holds_alternative<CancelSweep>(command)) {
@@ -102,9 +104,12 @@ void BareEngine::read_journal() {
 void BareEngine::write(const WritePlan& plan) {
   for (const PlannedRecord& r : plan.records) {
     const std::string text = r.story == kNone ? std::string() : stories_.at(r.story);
-    if (r.type == RecordType::kJournalPut) log_.journal[journal_key(r.entry)] = journal_value(r.entry, {{"Error", text, ""}, {}});
-    else if (r.type == RecordType::kJournalErase) log_.journal.erase(journal_key(r.entry));
-    else if (r.type == RecordType::kLetter && on_letter_) on_letter_(r, text);
+    if (r.type == RecordType::kJournalPut)
+      log_.journal[journal_key(r.entry)] = journal_value(r.entry, {{"Error", text, ""}, {}});
+    else if (r.type == RecordType::kJournalErase)
+      log_.journal.erase(journal_key(r.entry));
+    else if (r.type == RecordType::kLetter && on_letter_)
+      on_letter_(r, text);
   }
   log_.offset = plan.cuts.front().offset;
   log_.metadata = plan.cuts.front().metadata;

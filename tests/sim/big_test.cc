@@ -18,8 +18,11 @@ EngineConfig config(const char* writer) {
 }
 
 RecordRef record(std::int64_t offset, std::uint32_t lane) {
-  return {.offset = Offset(offset), .timestamp = timestamp_ms(1'600'000'000'000 + offset), .lane = Lane(lane),
-          .slot = static_cast<std::uint32_t>(offset), .size = 200};
+  return {.offset = Offset(offset),
+          .timestamp = timestamp_ms(1'600'000'000'000 + offset),
+          .lane = Lane(lane),
+          .slot = static_cast<std::uint32_t>(offset),
+          .size = 200};
 }
 
 constexpr std::uint32_t kParkedLane = 7;
@@ -65,7 +68,8 @@ TEST(Big, AMillionMessagesBehindAParkedOneStayInTheLogWhileOthersFlowAndThenCome
   EXPECT_EQ(e.partition().parked(), 1u);
   EXPECT_EQ(log.journal.size(), 1u) << "one journal record";
   EXPECT_EQ(log.offset, Offset(0));
-  EXPECT_EQ(decode_metadata(log.metadata, *log.offset).metadata.high, Offset(2 * kEach)) << "and a commit that covers the rest";
+  EXPECT_EQ(decode_metadata(log.metadata, *log.offset).metadata.high, Offset(2 * kEach))
+      << "and a commit that covers the rest";
 
   while (behind < static_cast<std::uint64_t>(kEach) && e.now().steady < kStart.steady + Duration(2 * 3600000)) {
     e.pass(behind == 0 ? Duration(3600000) : Duration(100));
@@ -92,31 +96,34 @@ struct Seen {
 TEST(Big, AHundredThousandParkedMessagesChangeHandsWithAttemptsDueTimesAndStoriesExact) {
   constexpr std::int64_t kCount = 100'000;
   BareLog log;
-  for (std::int64_t o = 0; o < kCount; ++o) log.records.push_back(record(o, static_cast<std::uint32_t>(o * 2654435761LL)));
+  for (std::int64_t o = 0; o < kCount; ++o)
+    log.records.push_back(record(o, static_cast<std::uint32_t>(o * 2654435761LL)));
   std::vector<Seen> seen(kCount);
   EngineConfig c = config("first");
   c.max_parked = 2 * kCount;
+  c.linger = Duration(500);  // few and large writes: each looks at every parked lane
   c.cases[0].backoff = Schedule{{Duration(10000), Duration(20000), Duration(60000)}};
   c.cases[0].jitter_percent = 50;
   const auto kind_of = [](Offset o) { return o.v % 2 == 0 ? Kind::kTransient : Kind::kTimeout; };
   {
     BareEngine* self = nullptr;
-    BareEngine first(c, log, kStart, [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
-      Seen& s = seen[static_cast<std::size_t>(item.offset.v)];
-      EXPECT_EQ(run.attempt, s.failures + 1);
-      if (++s.failures == 1) s.first = now.wall;
-      s.last = now.wall;
-      s.text = "failure " + std::to_string(s.failures) + " of " + std::to_string(item.offset.v);
-      return Outcome{.fate = Fate::kRetry, .kind = kind_of(item.offset), .after = {}, .story = self->story(s.text)};
-    });
+    BareEngine first(
+        c, log, kStart, [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
+          Seen& s = seen[static_cast<std::size_t>(item.offset.v)];
+          EXPECT_EQ(run.attempt, s.failures + 1);
+          if (++s.failures == 1) s.first = now.wall;
+          s.last = now.wall;
+          s.text = "failure " + std::to_string(s.failures) + " of " + std::to_string(item.offset.v);
+          return Outcome{.fate = Fate::kRetry, .kind = kind_of(item.offset), .after = {}, .story = self->story(s.text)};
+        });
     self = &first;
     first.work();
     while (first.feed(2000)) first.pass(Duration(50));
     first.pass(Duration(20000));
     first.tell(PauseIn{true});  // so that nothing has failed without being written down
-    first.pass(Duration(200));
+    first.pass(Duration(1000));
     EXPECT_EQ(first.stories_out(), static_cast<std::size_t>(kCount));
-    EXPECT_LE(first.partition().memory_bytes() / kCount, 250u);
+    EXPECT_LE(first.partition().memory_bytes() / kCount, 320u) << "vectors that have grown by doubling included";
   }
   ASSERT_EQ(log.journal.size(), static_cast<std::size_t>(kCount));
   std::vector<Timestamp> due(kCount);
@@ -136,20 +143,22 @@ TEST(Big, AHundredThousandParkedMessagesChangeHandsWithAttemptsDueTimesAndStorie
   std::size_t wrong_attempt = 0, wrong_time = 0, wrong_story = 0, wrong_facts = 0;
   c.writer = "second";
   c.concurrency = 1000000;
-  BareEngine second(c, log, taken, [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
-    const auto i = static_cast<std::size_t>(item.offset.v);
-    ++runs[i];
-    wrong_attempt += run.attempt != seen[i].failures + 1 ? 1u : 0u;
-    wrong_time += now.wall != std::max(due[i], taken.wall) ? 1u : 0u;
-    return std::nullopt;
-  });
+  BareEngine second(c, log, taken,
+                    [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
+                      const auto i = static_cast<std::size_t>(item.offset.v);
+                      ++runs[i];
+                      wrong_attempt += run.attempt != seen[i].failures + 1 ? 1u : 0u;
+                      wrong_time += now.wall != std::max(due[i], taken.wall) ? 1u : 0u;
+                      return std::nullopt;
+                    });
   second.on_letter([&](const PlannedRecord& r, const std::string& text) {
     const auto& m = std::get<MessageEntry>(r.entry);
     const auto i = static_cast<std::size_t>(m.offset.v);
     ++letters[i];
     wrong_story += text != seen[i].text ? 1u : 0u;
-    const bool right = m.attempts == seen[i].failures && m.first_failure == seen[i].first && m.last_failure == seen[i].last &&
-                       m.kind == kind_of(m.offset) && r.letter.reason == Reason::kGivenUp && m.timestamp == log.records[i].timestamp;
+    const bool right = m.attempts == seen[i].failures && m.first_failure == seen[i].first &&
+                       m.last_failure == seen[i].last && m.kind == kind_of(m.offset) &&
+                       r.letter.reason == Reason::kGivenUp && m.timestamp == log.records[i].timestamp;
     wrong_facts += right ? 0u : 1u;
   });
   second.work();

@@ -265,7 +265,9 @@ void Checker::started(const Start& start, Now now) {
     fail("run before it was due: " + who);
   const auto died = died_.find(s->failed_by);
   const bool had_time = died != died_.end() && died->second - s->failed_at > Duration(15000) &&
-                        !options_.has(Fault::kJournalDenied) && !options_.has(Fault::kFreeze);
+                        !options_.has(Fault::kJournalDenied) && !options_.has(Fault::kFreeze) &&
+                        !options_.has(Fault::kTinyWrites) && options_.broker.p_not_done == 0 &&
+                        options_.broker.p_reply_lost_done + options_.broker.p_reply_lost_not_done + options_.broker.p_late_request == 0;
   if (had_time && start.attempt <= s->failed_attempt && !(s->emits && options_.has(Fault::kEmitDenied)))
     fail("a failure was never written down: " + who);
   if (s->obituary_at && !start.alone && options_.engine.in_process &&

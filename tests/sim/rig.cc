@@ -20,7 +20,8 @@ TopicSpec spec(const std::string& name, std::int32_t partitions) {
 // ---- a worker ------------------------------------------------------------------------------------------
 
 Worker::Worker(Rig& rig, const std::string& instance, EngineConfig engine) : rig_(rig) {
-  member_ = rig.cluster.join_sim({.group = kGroup, .topics = {kSource}, .instance = instance, .session = Duration(1000)});
+  member_ =
+      rig.cluster.join_sim({.group = kGroup, .topics = {kSource}, .instance = instance, .session = Duration(1000)});
   PumpConfig c;
   c.engine = std::move(engine);
   c.cluster = "sim";
@@ -36,7 +37,8 @@ Worker::Worker(Rig& rig, const std::string& instance, EngineConfig engine) : rig
       [this](const Run& run, std::span<const RunMessage> messages) {
         BARTLEBY_ASSERT(messages.size() == 1);
         const RunMessage& m = messages.front();
-        running_.push_back({id(), *m.tp, m.record->offset.v, run.attempt, run.alone, rig_.scheduler.now(), run.token, m.record});
+        running_.push_back(
+            {id(), *m.tp, m.record->offset.v, run.attempt, run.alone, rig_.scheduler.now(), run.token, m.record});
         rig_.history.push_back(running_.back());
       },
       [this](const Alarm& alarm, const TopicPartition*) { rig_.alarms.push_back(alarm); });
@@ -87,7 +89,8 @@ void Worker::crash() {
 
 const PartitionEngine* Worker::partition(std::int32_t partition) const {
   for (const auto& [index, p] : engine().partitions())
-    if (const TopicPartition* tp = pump_->where(p->ref()); tp != nullptr && tp->partition.v == partition) return p.get();
+    if (const TopicPartition* tp = pump_->where(p->ref()); tp != nullptr && tp->partition.v == partition)
+      return p.get();
   return nullptr;
 }
 
@@ -128,7 +131,8 @@ void Worker::reject(std::int64_t offset) {
 
 Rig::Rig(RigOptions options)
     : scheduler(options.seed),
-      cluster(scheduler, {.latency_min = Duration(1), .latency_max = Duration(1), .transaction_timeout = Duration(20000)}),
+      cluster(scheduler,
+              {.latency_min = Duration(1), .latency_max = Duration(1), .transaction_timeout = Duration(20000)}),
       options_(options) {
   engine.guard.reset();
   engine.max_stretch = 1;
@@ -139,7 +143,8 @@ Rig::Rig(RigOptions options)
   journal.compacted = true;
   TopicSpec dlq = spec(kDlq, 1);
   dlq.max_message = options.dlq_message;
-  BARTLEBY_ASSERT(cluster.ensure_topics({spec(kSource, options.partitions), journal, dlq, spec("out", 1), spec("bartleby.outcomes", 1)}));
+  BARTLEBY_ASSERT(cluster.ensure_topics(
+      {spec(kSource, options.partitions), journal, dlq, spec("out", 1), spec("bartleby.outcomes", 1)}));
   std::vector<CommittedOffset> first;
   for (std::int32_t p = 0; p < options.partitions; ++p) first.push_back({{kSource, Partition(p)}, Offset(0), ""});
   BARTLEBY_ASSERT(cluster.commit_first(kGroup, first));

@@ -84,7 +84,8 @@ class Rig {
   explicit Rig(RigOptions options = {});
   ~Rig();
 
-  EngineConfig engine;  // of workers that are started from now on: one message per run, no guard, 3 attempts, 10 s apart
+  EngineConfig
+      engine;  // of workers that are started from now on: one message per run, no guard, 3 attempts, 10 s apart
   Scheduler scheduler;
   SimCluster cluster;
   std::vector<Started> history;  // every run
@@ -92,7 +93,8 @@ class Rig {
   std::vector<Letter> letters;   // all of them
   std::vector<Alarm> alarms;
 
-  std::int64_t produce(const std::optional<std::string>& key, const std::string& value = "v", std::int32_t partition = 0);
+  std::int64_t produce(const std::optional<std::string>& key, const std::string& value = "v",
+                       std::int32_t partition = 0);
   void produce_all(const std::vector<std::string>& keys);
   Worker& start(const std::string& instance = "a");
   void crash(Worker& worker) { worker.crash(); }

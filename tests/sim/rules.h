@@ -17,8 +17,8 @@ namespace bartleby::sim {
 using Scenario = std::function<std::string()>;
 
 // Ends a scenario that has gone another way.
-#define BARTLEBY_MUST(condition) \
-  do { \
+#define BARTLEBY_MUST(condition)                                                \
+  do {                                                                          \
     if (!(condition)) return ::bartleby::sim::went_wrong(#condition, __LINE__); \
   } while (false)
 

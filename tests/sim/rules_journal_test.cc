@@ -23,7 +23,8 @@ std::string done_entry_above_a_lane_opened_again() {
   BARTLEBY_MUST(rig.wind_until([&] { return second.at_all({0, 1}); }));
   second.fails(1);  // the lane is open again, below the done entry
   second.done(0);
-  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_parked(1) && rig.low() == Offset(1) && rig.metadata().metadata.high == Offset(3); }));
+  BARTLEBY_MUST(rig.wind_until(
+      [&] { return rig.has_parked(1) && rig.low() == Offset(1) && rig.metadata().metadata.high == Offset(3); }));
   rig.wind(Duration(2000));
   rig.crash(second);
 

@@ -40,7 +40,8 @@ TEST(Rules, ALateRequestOfAWriteJudgedLostHasNoEffect) {
   for (const Mutant mutant : {Mutant::kUnknownTakenForDone, Mutant::kUnknownTakenForNotDone}) {
     const WithMutant off(mutant);
     std::size_t noticed = 0;
-    for (std::uint64_t seed = 1; seed <= 30; ++seed) noticed += letter_in_a_write(WriteFate::kLateRequest, seed).empty() ? 0u : 1u;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed)
+      noticed += letter_in_a_write(WriteFate::kLateRequest, seed).empty() ? 0u : 1u;
     EXPECT_GT(noticed, 0u) << kMutantTexts[static_cast<std::size_t>(mutant)].text;
   }
 }
@@ -102,7 +103,8 @@ std::string obituaries_of_a_non_owner(std::uint32_t deaths) {
 }
 
 TEST(Rules, AnObituaryWrittenByANonOwnerMakesTheOwnerRunTheMessageAlone) {
-  expect_rule([] { return obituaries_of_a_non_owner(1); }, {Mutant::kObituariesNotTailed, Mutant::kSuspectsRunTogether});
+  expect_rule([] { return obituaries_of_a_non_owner(1); },
+              {Mutant::kObituariesNotTailed, Mutant::kSuspectsRunTogether});
 }
 
 TEST(Rules, EnoughObituariesWrittenByNonOwnersMakeALetter) {

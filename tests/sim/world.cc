@@ -44,6 +44,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
     }
     checker_.committed(writer, write, at->second, scheduler_.both());
   });
+  to_produce_ = options_.messages;
   for (std::uint32_t i = 0; i < options_.instances; ++i) {
     processes_.push_back(std::make_unique<Process>());
     processes_.back()->number = i;

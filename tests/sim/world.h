@@ -168,6 +168,7 @@ class World {
   std::map<std::pair<std::string, std::uint64_t>, Sent> sent_;  // writer, serial
   std::map<std::uint32_t, std::uint32_t> throttled_, crashed_;  // message → how often
   std::uint32_t produced_ = 0;
+  std::uint32_t to_produce_ = 0;
   std::uint64_t last_running_ = 0;
   std::uint64_t seq_ = 0;
   std::uint64_t hash_ = 0;

@@ -7,7 +7,7 @@
 namespace bartleby::sim {
 
 void World::produce() {
-  if (produced_ >= options_.messages) return;
+  if (produced_ >= to_produce_) return;
   const std::uint32_t id = ++produced_;
   Story s;
   s.id = id;
@@ -181,6 +181,8 @@ void World::recreate() {
       w.stories.clear();
       cluster_->drop_offset("g", tp);
     }
+    to_produce_ += 20;
+    for (int i = 0; i < 20; ++i) produce();
   });
 }
 
@@ -195,7 +197,7 @@ void World::heal() {
     cluster_->stall(topic, false);
   }
   outage_until_ = scheduler_.now();
-  while (produced_ < options_.messages) produce();
+  while (produced_ < to_produce_) produce();
   for (auto& p : processes_) {
     if (p->fragile) p->fragile->crash_in(0);
     if (!p->frozen) continue;

@@ -31,7 +31,8 @@ RetryPolicy scheduled(const Row& row) {
 
 std::vector<Duration> waits_of(const RetryPolicy& p, Random& random) {
   std::vector<Duration> waits;
-  for (std::uint32_t failed = 1; failed < p.attempts_for(Kind::kTransient); ++failed) waits.push_back(p.delay(failed, random));
+  for (std::uint32_t failed = 1; failed < p.attempts_for(Kind::kTransient); ++failed)
+    waits.push_back(p.delay(failed, random));
   return waits;
 }
 

@@ -85,8 +85,9 @@ void compare_with_map(std::uint64_t seed) {
       model[end++] = mark;
       w.append(Offset(offset), mark, static_cast<std::uint32_t>(offset));
     } else if (what < 9 && end > base) {
-      const std::int64_t offset = random.chance(50) ? base + random.between(0, std::min<std::int64_t>(5, end - base - 1))
-                                                    : random.between(base, end - 1);
+      const std::int64_t offset = random.chance(50)
+                                      ? base + random.between(0, std::min<std::int64_t>(5, end - base - 1))
+                                      : random.between(base, end - 1);
       if (gaps.contains(offset)) continue;
       const auto mark = static_cast<Mark>(random.chance(5) ? 0 : random.between(1, 3));
       model[offset] = mark;
