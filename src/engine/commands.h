@@ -20,7 +20,7 @@ struct RunItem {
 };
 
 // Run the handler on `count` consecutive messages of one lane, one after the other, and stop at the first
-// that does not succeed plainly.
+// that does not succeed plainly. Once the partition was released or lost no further message of it may begin.
 struct Run {
   Token token;
   std::uint32_t first;  // into Commands::items

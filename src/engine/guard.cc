@@ -106,6 +106,7 @@ bool OutageGuard::tick(Instant now) {
 }
 
 void OutageGuard::forget(PartitionRef ref) {
+  if (samples_.size() == kSamples) std::ranges::rotate(samples_, samples_.begin() + static_cast<std::ptrdiff_t>(at_));
   std::erase_if(samples_, [ref](const Sample& s) { return s.ref == ref; });
   at_ = 0;
   if (first_success_ && first_success_->first == ref) first_success_.reset();

@@ -300,6 +300,7 @@ class PartitionEngine {
   void plan_message(std::uint32_t e, Offset high, WritePlan& plan, std::uint32_t cut_index);
   bool lane_open_at(std::optional<Lane> lane, Offset offset) const;
   void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan, std::uint32_t cut_index);
+  bool replaced_in_cut(const JournalEntry& stray) const;
   VerdictCounters counters_in_cut(Offset high) const;
   void apply_cut();
   void revert_cut();

@@ -406,7 +406,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       --cut_->check.count;
       cut_->check.sum -= fingerprint(stray);
     }
-    plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = stray, .letter = {}});
+    if (!replaced_in_cut(stray))
+      plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = stray, .letter = {}});
   }
   cut_->strays = strays_.size();
 
@@ -427,6 +428,16 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   dirty_ = false;
   dirty_since_ = kNever;
   return true;
+}
+
+// This very write puts an entry under the same key: erasing the old one would take the new one with it.
+bool PartitionEngine::replaced_in_cut(const JournalEntry& stray) const {
+  if (const auto* h = std::get_if<HeadEntry>(&stray))
+    return std::ranges::any_of(cut_->head_puts, [h](const HeadEntry& put) { return put.lane == h->lane; });
+  const auto* m = std::get_if<MessageEntry>(&stray);
+  if (m == nullptr) return false;
+  return std::ranges::any_of(cut_->puts, [&](const auto& put) { return entries_[put.first].offset == m->offset; }) ||
+         std::ranges::any_of(cut_->done_puts, [&](const MessageEntry& put) { return put.offset == m->offset; });
 }
 
 VerdictCounters PartitionEngine::counters_in_cut(Offset high) const {

@@ -235,8 +235,11 @@ std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
   std::vector<std::pair<Instant, std::uint32_t>> lanes;
   order_.walk([&](Offset, std::uint32_t lane) {
     const LaneState& l = lanes_[lane];
-    if (l.current != kNone && l.bytes > 0 && entries_[l.current].state == State::kParked && !l.in_pass)
-      lanes.push_back({facts_[entries_[l.current].facts].due_steady, lane});
+    if (l.current == kNone || l.bytes == 0 || l.in_pass) return true;
+    const Entry& e = entries_[l.current];
+    // One that waits for room itself may have messages behind it in memory: these must not keep it waiting.
+    if (e.state == State::kParked || e.state == State::kFetching)
+      lanes.push_back({e.facts == kNone ? shared_.now.steady : facts_[e.facts].due_steady, lane});
     return true;
   });
   std::ranges::sort(lanes, std::greater<>());

@@ -288,7 +288,7 @@ void Checker::finish(bool liveness) {
   if (!violation_.empty()) return;
   for (auto& [tp, w] : watched_) {
     for (auto& [offset, s] : w.stories) {
-      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || w.alarmed)) fail("retention took it and nobody said so: " + name(tp, offset));
+      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || w.alarmed || options_.has(Fault::kNoDeadLetters))) fail("retention took it and nobody said so: " + name(tp, offset));
       if (!s.resolved() && liveness) fail("never ended: " + name(tp, offset));
       const bool refused = options_.has(Fault::kNoDeadLetters) ||  // another life of it failed and is kept
                            options_.has(Fault::kCompaction) || options_.has(Fault::kRetention);           // superseded, gone

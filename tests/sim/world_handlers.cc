@@ -142,7 +142,7 @@ void World::end_message(Process& p, std::uint64_t number) {
     complete(p, number, r.at, std::move(d));
     return;
   }
-  if (r.at + 1 < r.messages.size() && !random_.chance(10)) {
+  if (r.at + 1 < r.messages.size() && !random_.chance(10) && p.pump->where(r.run.token.ref) != nullptr) {
     ++r.at;
     next_message(p, number);
     return;

@@ -192,6 +192,7 @@ void World::heal() {
   BrokerFaults& b = cluster_->faults();
   b.p_not_done = b.p_reply_lost_done = b.p_reply_lost_not_done = b.p_late_request = b.p_generation_bump = 0;
   b.p_read_fail = b.p_fence_fail = b.p_produce_fail = 0;
+  b.rebalance_timeout = Duration(60000);  // longer than any drain, as it must be
   for (const char* topic : {"src.dlq", "src.parked.g", "out"}) {
     cluster_->deny(topic, false);
     cluster_->stall(topic, false);
