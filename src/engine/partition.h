@@ -245,6 +245,7 @@ class PartitionEngine {
   std::uint32_t new_entry(const RecordRef& r);
   void free_entry(std::uint32_t e);
   void free_bytes(Entry& e);
+  void release_bytes(Entry& e);
   void set_bytes(Entry& e, std::uint32_t slot, std::uint32_t size);
   std::uint32_t facts_of(std::uint32_t e);
   void drop_facts(Entry& e);

@@ -31,8 +31,7 @@ void PartitionEngine::advance(std::uint32_t lane) {
       if (!shared_.config.dead_letters && !shared_.config.drop) {  // people decide
         entries_[i].state = State::kKept;
         ++kept_;
-        if (entries_[i].slot != kNone) l.bytes -= entries_[i].size;
-        free_bytes(entries_[i]);
+        release_bytes(entries_[i]);
         return;
       }
       entries_[i].flags |= kDoomed;
@@ -210,6 +209,7 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
   LaneState& l = lanes_[lane];
   if (l.slow) {
     e.state = State::kFinished;
+    release_bytes(e);
     drop_facts(e);
     return;
   }
@@ -226,6 +226,7 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
 void PartitionEngine::settle(std::uint32_t i) {
   make_slow(entries_[i].lane);
   entries_[i].state = State::kSettling;
+  release_bytes(entries_[i]);  // what it leaves behind does not need them
   add_pending(i);
 }
 
@@ -268,7 +269,8 @@ void PartitionEngine::failed(std::uint32_t i, const Outcome& o) {
     Reason reason = Reason::kExhausted;
     if (is_final(kind)) reason = kind == Kind::kMalformed ? Reason::kMalformed : kind == Kind::kSecurity ? Reason::kSecurity : o.reason;
     doom(i, reason);
-    die(i, reason);
+    if (entries_[i].slot != kNone) die(i, reason);
+    else make_slow(entries_[i].lane);  // its bytes are read again first; `advance` sees to that
     return;
   }
   const Duration wait = std::max(policy.delay(f.attempts, shared_.random), asked);
@@ -326,13 +328,12 @@ void PartitionEngine::park(std::uint32_t i) {
 void PartitionEngine::parked_durably(std::uint32_t i) {
   const std::uint32_t f = entries_[i].facts;
   if (entries_[i].flags & kDoomed) {  // dead letters are off
-    const std::uint32_t lane = move_to_solo(i);
+    move_to_solo(i);
     facts_[f].decided = true;
     entries_[i].state = State::kKept;
     entries_[i].flags &= static_cast<std::uint8_t>(~kDoomed);
     ++kept_;
-    lanes_[lane].bytes = 0;
-    free_bytes(entries_[i]);
+    release_bytes(entries_[i]);
     shared_.alarm(AlarmType::kExhaustedKept, ref_, entries_[i].offset);
     return;
   }

@@ -239,7 +239,6 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
   if (f.emits) add(RecordType::kEmit, m).emit = f.emit;
   if (e.record_flags & kReplayed) {
     PlannedRecord& outcome = add(RecordType::kOutcome, m);
-    outcome.slot = e.slot;
     outcome.fate = e.state == State::kDying ? Fate::kReject : f.fate;
   }
   const bool repeats = (m.offset >= high && !mutant(Mutant::kNoDoneAboveHigh)) ||

@@ -194,6 +194,12 @@ void PartitionEngine::free_bytes(Entry& e) {
   e.slot = kNone;
 }
 
+// The message can be read again, or is not needed any more.
+void PartitionEngine::release_bytes(Entry& e) {
+  if (e.slot != kNone) lanes_[e.lane].bytes -= e.size;
+  free_bytes(e);
+}
+
 std::uint32_t PartitionEngine::facts_of(std::uint32_t e) {
   if (entries_[e].facts == kNone) {
     const std::uint32_t f = facts_.make();

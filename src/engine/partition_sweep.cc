@@ -249,9 +249,8 @@ std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
     if (freed >= enough) break;
     const std::uint64_t before = shared_.bytes;
     spill_after(lane, lanes_[lane].current);
-    Entry& head = entries_[lanes_[lane].current];
-    if (head.slot != kNone) lanes_[lane].bytes -= head.size;
-    free_bytes(head);
+    for (std::uint32_t i = lanes_[lane].current; i != kNone; i = entries_[i].next)
+      if (entries_[i].state == State::kParked || entries_[i].state == State::kQueued) release_bytes(entries_[i]);
     freed += before - shared_.bytes;
   }
   return freed;

@@ -98,15 +98,14 @@ void PartitionEngine::journal_read(const JournalIn& in) {
     }
     return;
   }
-  if (phase_ != Phase::kReadJournal) return;
-  if (!in.answered) {
+  found_entries_.insert(found_entries_.end(), in.items.begin(), in.items.end());
+  if (phase_ != Phase::kReadJournal || !in.answered) {
     for (const JournalItem& item : found_entries_)
       if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
     found_entries_.clear();
-    ask_later();
+    if (phase_ == Phase::kReadJournal) ask_later();
     return;
   }
-  found_entries_.insert(found_entries_.end(), in.items.begin(), in.items.end());
   if (in.end) take_over();
 }
 

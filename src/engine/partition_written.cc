@@ -70,8 +70,7 @@ void PartitionEngine::apply_cut() {
     else ++(e.flags & kSkipped ? base_.skipped : base_.handled);
     e.state = State::kFinished;
     e.flags |= kCounted;
-    if (e.slot != kNone) lanes_[e.lane].bytes -= e.size;
-    free_bytes(e);
+    release_bytes(e);
     drop_facts(e);
     lanes.insert(e.lane);
   }

@@ -49,9 +49,11 @@ struct Story {
   std::optional<Instant> due_shown;
   std::string done_by;          // and by which writer, in which of its assignments
   Epoch done_in;
-  std::string failed_by;  // who saw its last failure that counts, when, and which attempt that was
-  Instant failed_at{};
+  std::string failed_by;  // who saw its last failure that counts, in which assignment, when, and which attempt that was
+  Epoch failed_in;
+  std::uint64_t failed_seq = 0;
   std::uint32_t failed_attempt = 0;
+  std::uint32_t passed_over = 0;  // writes of the partition since, that did not mention it
   std::vector<ErrorText> errors;  // that handlers gave and that may count
 
   // Another owner may have failed on it meanwhile, so any of its errors may be the last one known.
@@ -102,7 +104,6 @@ class Checker {
   void produced_outside(const OutRecord& record, Now now);  // obituaries
   void started(const Start& start, Now now);
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
-  void writer_died(const std::string& writer, Instant now) { died_[writer] = now; }
   void finish(bool liveness);
 
   void fail(const std::string& what);
@@ -123,7 +124,6 @@ class Checker {
   const Options& options_;
   Coverage& coverage_;
   std::map<TopicPartition, Watched> watched_;
-  std::map<std::string, Instant> died_;
   std::string violation_;
 };
 

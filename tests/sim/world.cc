@@ -143,7 +143,6 @@ void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
     p.recorder.push_back({r.tp, record.offset, record.timestamp, faulting, alone});
     checker_.process_died(r.tp, record.offset, faulting || alone);
   }
-  checker_.writer_died(p.member->transactional_id(), scheduler_.now());
   cluster_->kill(*p.member);
   p.pump.reset();
   p.fragile.reset();

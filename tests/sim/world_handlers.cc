@@ -129,8 +129,10 @@ void World::end_message(Process& p, std::uint64_t number) {
       story->errors.pop_back();
     } else if (story != nullptr && p.pump && checker_.strict(tp, p.member->transactional_id()) && p.pump->where(ref) != nullptr) {
       story->failed_by = p.member->transactional_id();
-      story->failed_at = scheduler_.now();
+      story->failed_in = ref.epoch;
+      story->failed_seq = ++seq_;
       story->failed_attempt = attempt;
+      story->passed_over = 0;
     }
     return;
   }
