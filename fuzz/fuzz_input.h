@@ -28,9 +28,14 @@ inline void damage(FuzzedDataProvider& in, std::string& text) {
   for (int i = in.ConsumeIntegralInRange(0, 4); i > 0 && !text.empty(); --i) {
     const std::size_t at = in.ConsumeIntegralInRange<std::size_t>(0, text.size() - 1);
     switch (in.ConsumeIntegralInRange(0, 2)) {
-      case 0: text[at] = static_cast<char>(in.ConsumeIntegral<std::uint8_t>()); break;
-      case 1: text.erase(at, in.ConsumeIntegralInRange<std::size_t>(1, 8)); break;
-      default: text.insert(at, in.ConsumeRandomLengthString(16));
+      case 0:
+        text[at] = static_cast<char>(in.ConsumeIntegral<std::uint8_t>());
+        break;
+      case 1:
+        text.erase(at, in.ConsumeIntegralInRange<std::size_t>(1, 8));
+        break;
+      default:
+        text.insert(at, in.ConsumeRandomLengthString(16));
     }
   }
 }

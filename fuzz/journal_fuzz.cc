@@ -60,10 +60,13 @@ JournalStory any_story(FuzzedDataProvider& in) {
 
 JournalEntry any_entry(FuzzedDataProvider& in) {
   switch (in.ConsumeIntegralInRange(0, 3)) {
-    case 0: return HeadEntry{Lane(in.ConsumeIntegral<std::uint32_t>()), any_offset(in)};
-    case 1: return Obituary{any_offset(in), in.ConsumeIntegral<std::uint64_t>(), any_time(in), in.ConsumeBool(),
-                            in.ConsumeBool()};
-    default: return any_message(in);
+    case 0:
+      return HeadEntry{Lane(in.ConsumeIntegral<std::uint32_t>()), any_offset(in)};
+    case 1:
+      return Obituary{any_offset(in), in.ConsumeIntegral<std::uint64_t>(), any_time(in), in.ConsumeBool(),
+                      in.ConsumeBool()};
+    default:
+      return any_message(in);
   }
 }
 

@@ -61,8 +61,7 @@ LetterFacts any_facts(FuzzedDataProvider& in) {
   f.attempts = in.ConsumeIntegral<std::uint32_t>();
   f.first_failure = timestamp_ms(in.ConsumeIntegral<std::int64_t>());
   f.last_failure = timestamp_ms(in.ConsumeIntegral<std::int64_t>());
-  f.error = {in.ConsumeRandomLengthString(300), in.ConsumeRandomLengthString(2000),
-             in.ConsumeRandomLengthString(2000)};
+  f.error = {in.ConsumeRandomLengthString(300), in.ConsumeRandomLengthString(2000), in.ConsumeRandomLengthString(2000)};
   return f;
 }
 
@@ -82,13 +81,21 @@ void damage_one(FuzzedDataProvider& in, std::vector<Record>& records) {
   if (records.empty()) return;
   Record& record = records[in.ConsumeIntegralInRange<std::size_t>(0, records.size() - 1)];
   switch (in.ConsumeIntegralInRange(0, 5)) {
-    case 0: std::swap(record, records.front()); break;
-    case 1: records.pop_back(); break;
-    case 2: records.push_back(Record(record)); break;
+    case 0:
+      std::swap(record, records.front());
+      break;
+    case 1:
+      records.pop_back();
+      break;
+    case 2:
+      records.push_back(Record(record));
+      break;
     case 3:
       if (record.value) damage(in, *record.value);
       break;
-    case 4: record.value = maybe_text(in, 20); break;
+    case 4:
+      record.value = maybe_text(in, 20);
+      break;
     default:
       if (record.headers.empty()) break;
       auto& [name, value] = record.headers[in.ConsumeIntegralInRange<std::size_t>(0, record.headers.size() - 1)];

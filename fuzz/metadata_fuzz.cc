@@ -56,8 +56,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzedDataProvider in(data, size);
   const Offset committed(static_cast<std::int64_t>(any_number(in) >> 1));
   switch (in.ConsumeIntegralInRange(0, 2)) {
-    case 0: check(in.ConsumeRemainingBytesAsString(), committed); break;
-    case 1: check(sealed(in.ConsumeRemainingBytesAsString(), committed), committed); break;
+    case 0:
+      check(in.ConsumeRemainingBytesAsString(), committed);
+      break;
+    case 1:
+      check(sealed(in.ConsumeRemainingBytesAsString(), committed), committed);
+      break;
     default: {
       std::string text = written(in, committed);
       damage(in, text);

@@ -12,8 +12,8 @@
 namespace bartleby {
 
 enum class ErrorCode : std::uint8_t {
-  kMalformed,    // bytes that do not say what they should
-  kTooLarge,     // over a limit
+  kMalformed,  // bytes that do not say what they should
+  kTooLarge,   // over a limit
   kNotFound,
   kUnsupported,  // a newer version wrote it, or somebody else
   kUnavailable,  // a component did not answer; trying again can help

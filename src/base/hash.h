@@ -30,7 +30,8 @@ inline std::uint64_t hash64(std::string_view bytes) {
     h = combine(h, word);
   }
   std::uint64_t tail = 0;
-  for (std::size_t b = 0; i < bytes.size(); ++i, ++b) tail |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * b);
+  for (std::size_t b = 0; i < bytes.size(); ++i, ++b)
+    tail |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * b);
   return combine(h, tail);
 }
 

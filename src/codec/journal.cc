@@ -153,13 +153,13 @@ std::string journal_key(const JournalEntry& entry) {
     key += prefix;
     append_number(key, number);
   };
-  std::visit(Overload{[&](const MessageEntry& e) { put("m/", e.offset.v); },
-                      [&](const HeadEntry& e) { put("h/", e.lane.v); },
-                      [&](const Obituary& e) {
-                        put("x/", e.offset.v);
-                        put("/", e.incarnation);
-                      }},
-             entry);
+  std::visit(
+      Overload{[&](const MessageEntry& e) { put("m/", e.offset.v); }, [&](const HeadEntry& e) { put("h/", e.lane.v); },
+               [&](const Obituary& e) {
+                 put("x/", e.offset.v);
+                 put("/", e.incarnation);
+               }},
+      entry);
   return key;
 }
 

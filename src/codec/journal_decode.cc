@@ -1,12 +1,12 @@
 // Journal entries back from their text. Fields that this version does not know are skipped, because a later one
 // may add some; a known field that is given twice, has another type or lies outside its range refuses the
 // whole entry and is named.
+#include <simdjson.h>
+
 #include <array>
 #include <charconv>
 #include <concepts>
 #include <limits>
-
-#include <simdjson.h>
 
 #include "codec/base64.h"
 #include "codec/journal.h"
@@ -16,7 +16,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::size_t kMaxPlainValue = 64 * 1024;              // an entry without its record
+constexpr std::size_t kMaxPlainValue = 64 * 1024;                 // an entry without its record
 constexpr std::size_t kMaxValue = std::size_t{32} * 1024 * 1024;  // with it
 constexpr std::size_t kMaxDepth = 32;
 
@@ -131,11 +131,16 @@ bool read_record(dom::element from, const MessageEntry& entry, std::optional<Rec
   unsigned seen = 0;
   return !read_fields(object, kFields, seen, [&](std::size_t field, dom::element value) {
     switch (field) {
-      case 0: return take(value, r.offset);
-      case 1: return take(value, r.timestamp);
-      case 2: return take_bytes(value, r.key.emplace());
-      case 3: return take_bytes(value, r.value.emplace());
-      default: return read_headers(value, r.headers);
+      case 0:
+        return take(value, r.offset);
+      case 1:
+        return take(value, r.timestamp);
+      case 2:
+        return take_bytes(value, r.key.emplace());
+      case 3:
+        return take_bytes(value, r.value.emplace());
+      default:
+        return read_headers(value, r.headers);
     }
   });
 }
@@ -144,35 +149,59 @@ bool read_record(dom::element from, const MessageEntry& entry, std::optional<Rec
 
 Check read_message(dom::object object, MessageEntry& e, JournalStory& story) {
   enum Field : std::size_t {
-    kTimestamp, kLane, kSelf, kAttempt, kDue, kFirst, kLast, kThrottled, kKind, kError, kDead, kDone, kRecord,
+    kTimestamp,
+    kLane,
+    kSelf,
+    kAttempt,
+    kDue,
+    kFirst,
+    kLast,
+    kThrottled,
+    kKind,
+    kError,
+    kDead,
+    kDone,
+    kRecord,
   };
   static constexpr std::array<std::string_view, 13> kFields = {
-      "timestamp",       "lane",         "self", "attempt", "due",  "first_failure_at",
-      "last_failure_at", "throttled_ms", "kind", "error",   "dead", "done",
-      "record"};
+      "timestamp", "lane",  "self", "attempt", "due",   "first_failure_at", "last_failure_at", "throttled_ms",
+      "kind",      "error", "dead", "done",    "record"};
   unsigned seen = 0;
   std::optional<dom::element> record;  // read last: it falls back on the entry's own time
   std::int64_t throttled = 0;
   const Check check = read_fields(object, kFields, seen, [&](std::size_t field, dom::element value) {
     switch (field) {
-      case kTimestamp: return take(value, e.timestamp);
-      case kLane: return take(value, e.lane.emplace().v);
-      case kSelf: return take(value, e.self);
-      case kAttempt: return take(value, e.attempts);
-      case kDue: return take(value, e.due);
-      case kFirst: return take(value, e.first_failure);
-      case kLast: return take(value, e.last_failure);
-      case kThrottled: return take(value, throttled) && throttled >= 0;
+      case kTimestamp:
+        return take(value, e.timestamp);
+      case kLane:
+        return take(value, e.lane.emplace().v);
+      case kSelf:
+        return take(value, e.self);
+      case kAttempt:
+        return take(value, e.attempts);
+      case kDue:
+        return take(value, e.due);
+      case kFirst:
+        return take(value, e.first_failure);
+      case kLast:
+        return take(value, e.last_failure);
+      case kThrottled:
+        return take(value, throttled) && throttled >= 0;
       case kKind: {
         std::optional<Kind> kind;
         if (!take_named(value, kind_named, kind)) return false;
         e.kind = *kind;
         return true;
       }
-      case kError: return read_error(value, story.error);
-      case kDead: return take_named(value, reason_named, e.dead);
-      case kDone: return take(value, e.done);
-      default: record = value; return true;
+      case kError:
+        return read_error(value, story.error);
+      case kDead:
+        return take_named(value, reason_named, e.dead);
+      case kDone:
+        return take(value, e.done);
+      default:
+        record = value;
+        return true;
     }
   });
   if (check) return check;

@@ -1,4 +1,5 @@
 // From key to lane: a 32-bit hash, part of commit metadata version 1 and therefore fixed.
+// Two keys with one hash share a lane and nothing else.
 #pragma once
 
 #include <string_view>

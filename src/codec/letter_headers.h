@@ -37,7 +37,7 @@ constexpr std::string_view kSha256 = "bartleby-sha256";
 constexpr std::string_view kVersion1 = "1";
 constexpr std::string_view kZstd = "zstd";
 
-constexpr std::size_t kMaxBytes = 4096;                             // names and values of ours in one record
+constexpr std::size_t kMaxBytes = 4096;                           // names and values of ours in one record
 constexpr std::size_t kMaxValue = std::size_t{64} * 1024 * 1024;  // of a value that was compressed
 
 }  // namespace bartleby::letter_header

@@ -1,8 +1,8 @@
 #include "codec/zstd_bytes.h"
 
-#include <memory>
-
 #include <zstd.h>
+
+#include <memory>
 
 #include "base/assert.h"
 

@@ -38,8 +38,12 @@ struct FenceWriter {
   PartitionRef ref;
   std::string writer;
 };
-struct ReadLog { PartitionRef ref; };
-struct ReadJournal { PartitionRef ref; };
+struct ReadLog {
+  PartitionRef ref;
+};
+struct ReadJournal {
+  PartitionRef ref;
+};
 struct StartReading {
   PartitionRef ref;
   Offset from;
@@ -73,20 +77,20 @@ enum class RecordType : std::uint8_t { kJournalPut, kJournalErase, kLetter, kEmi
 
 struct LetterPlan {
   Reason reason = Reason::kUnknown;
-  std::uint8_t form = 0;      // rung of the ladder for letters that are too large
+  std::uint8_t form = 0;         // rung of the ladder for letters that are too large
   bool without_payload = false;  // retention took it
 };
 
 struct PlannedRecord {
   RecordType type;
-  std::uint32_t partition;      // index into WritePlan::cuts
-  JournalEntry entry;           // put, erase: the key counts; letter, outcome: the facts of the message
-  std::uint32_t source = kNone; // the engine's own name for the message
+  std::uint32_t partition;       // index into WritePlan::cuts
+  JournalEntry entry;            // put, erase: the key counts; letter, outcome: the facts of the message
+  std::uint32_t source = kNone;  // the engine's own name for the message
   std::uint32_t story = kNone;
-  std::uint32_t slot = kNone;   // letter, put with the message inside
-  std::uint32_t emit = kNone;   // all records of this emit
+  std::uint32_t slot = kNone;  // letter, put with the message inside
+  std::uint32_t emit = kNone;  // all records of this emit
   LetterPlan letter;
-  Fate fate = Fate::kDone;      // outcome: what became of the replayed message
+  Fate fate = Fate::kDone;  // outcome: what became of the replayed message
 };
 
 struct PlannedCut {
@@ -101,17 +105,37 @@ struct WritePlan {
   std::vector<PlannedRecord> records;
 };
 
-struct ResolveWrite { WriteSerial serial; };
+struct ResolveWrite {
+  WriteSerial serial;
+};
 
 // The partition may be handed over; the engine has forgotten it.
-struct ReleasePartition { PartitionRef ref; };
+struct ReleasePartition {
+  PartitionRef ref;
+};
 // A stop is complete: every partition was released.
 struct Stopped {};
 
 enum class AlarmType : std::uint8_t {
-  kForeignMetadata, kNewerMetadata, kDamagedMetadata, kJournalDiffers, kOffsetReset, kLostByRetention, kExpiring,
-  kLimitParked, kLimitWindow, kLimitBytes, kDestinationRefused, kJournalRefused, kGuardOpened, kGuardClosed,
-  kExhaustedKept, kCrashLoop, kCrashPoison, kStaleEntry, kDrainExpired,
+  kForeignMetadata,
+  kNewerMetadata,
+  kDamagedMetadata,
+  kJournalDiffers,
+  kOffsetReset,
+  kLostByRetention,
+  kExpiring,
+  kLimitParked,
+  kLimitWindow,
+  kLimitBytes,
+  kDestinationRefused,
+  kJournalRefused,
+  kGuardOpened,
+  kGuardClosed,
+  kExhaustedKept,
+  kCrashLoop,
+  kCrashPoison,
+  kStaleEntry,
+  kDrainExpired,
 };
 
 struct Alarm {
@@ -121,13 +145,13 @@ struct Alarm {
   std::uint64_t number = 0;
 };
 
-using Command = std::variant<ReadOffsets, FenceWriter, ReadLog, ReadJournal, StartReading, SetIntake, ReadMessage, Sweep, CancelSweep,
-                             WritePlan, ResolveWrite, ReleasePartition, Stopped>;
+using Command = std::variant<ReadOffsets, FenceWriter, ReadLog, ReadJournal, StartReading, SetIntake, ReadMessage,
+                             Sweep, CancelSweep, WritePlan, ResolveWrite, ReleasePartition, Stopped>;
 
 struct Commands {
   std::vector<Run> runs;
   std::vector<RunItem> items;
-  std::vector<std::uint32_t> free_slots;    // bytes nobody needs any more
+  std::vector<std::uint32_t> free_slots;  // bytes nobody needs any more
   std::vector<std::uint32_t> free_stories;
   std::vector<std::uint32_t> free_emits;
   std::vector<Command> others;

@@ -1,4 +1,5 @@
-// What the engine is told about its worker. Every queue, buffer and loop takes its limit from here.
+// What the engine is told about its worker.
+// Every queue, buffer and loop takes its limit from here.
 #pragma once
 
 #include <cstdint>
@@ -24,35 +25,35 @@ struct GuardConfig {
 };
 
 struct EngineConfig {
-  std::string writer;               // our transactional id
+  std::string writer;  // our transactional id
   std::vector<RetryPolicy> cases{RetryPolicy{}};
   KeyPolicy key_policy = KeyPolicy::kHold;
   std::optional<GuardConfig> guard = GuardConfig{};
-  bool dead_letters = true;         // off: an exhausted message stays parked, out of its lane
-  bool drop = false;                // with dead letters off: lose it on purpose, counted
-  bool adopt = false;               // take over a group whose metadata is not ours
-  bool in_process = true;           // handlers run inside this process, so that a message can kill it
+  bool dead_letters = true;  // off: an exhausted message stays parked, out of its lane
+  bool drop = false;         // with dead letters off: lose it on purpose, counted
+  bool adopt = false;        // take over a group whose metadata is not ours
+  bool in_process = true;    // handlers run inside this process, so that a message can kill it
 
-  std::uint32_t concurrency = 64;   // attempts at once
-  std::uint32_t max_stretch = 16;   // messages of one lane handed out in one Run
-  Duration drain{25000};            // how long stop and revoke wait for running handlers
+  std::uint32_t concurrency = 64;  // attempts at once
+  std::uint32_t max_stretch = 16;  // messages of one lane handed out in one Run
+  Duration drain{25000};           // how long stop and revoke wait for running handlers
 
-  std::uint64_t max_bytes = 64ULL << 20;    // of messages in memory
-  std::uint64_t max_message = 1ULL << 20;   // reserved for one due head
-  std::uint32_t max_queued = 20000;         // messages in memory per partition that are not parked
-  std::uint32_t lane_messages = 1000;       // behind the first of a lane, in memory
+  std::uint64_t max_bytes = 64ULL << 20;   // of messages in memory
+  std::uint64_t max_message = 1ULL << 20;  // reserved for one due head
+  std::uint32_t max_queued = 20000;        // messages in memory per partition that are not parked
+  std::uint32_t lane_messages = 1000;      // behind the first of a lane, in memory
   std::uint64_t lane_bytes = 1ULL << 20;
-  std::uint32_t max_parked = 100000;        // per partition
-  std::int64_t max_window = 5000000;        // offsets between commit and frontier
-  std::uint32_t max_ahead = 262144;         // offsets between H and frontier; beyond, heads go into the journal
+  std::uint32_t max_parked = 100000;  // per partition
+  std::int64_t max_window = 5000000;  // offsets between commit and frontier
+  std::uint32_t max_ahead = 262144;   // offsets between H and frontier; beyond, heads go into the journal
 
-  std::uint32_t write_records = 2000;       // says when to stop adding; the first item always goes
+  std::uint32_t write_records = 2000;  // says when to stop adding; the first item always goes
   std::uint64_t write_bytes = 1ULL << 20;
-  Duration linger{50};                      // from the first record to write
-  Duration offsets_linger{500};             // offsets alone
+  Duration linger{50};           // from the first record to write
+  Duration offsets_linger{500};  // offsets alone
   std::size_t metadata_limit = kMaxMetadata;
-  std::size_t writer_room = kMaxWriterId;   // kept free in the metadata: the next owner's claim adds its name
-  std::uint64_t seed = 1;                   // of the jitter
+  std::size_t writer_room = kMaxWriterId;  // kept free in the metadata: the next owner's claim adds its name
+  std::uint64_t seed = 1;                  // of the jitter
 };
 
 // What is known of a source topic.

@@ -68,9 +68,10 @@ void Engine::take(const Event& event) {
           for (auto& [index, p] : partitions_) p->drain();
         } else if constexpr (std::is_same_v<T, PauseIn>) {
           paused_ = in.paused;
-        } else if constexpr (std::is_same_v<T, AssignedIn> || std::is_same_v<T, RevokedIn> || std::is_same_v<T, LostIn> ||
-                             std::is_same_v<T, RecordsIn> || std::is_same_v<T, Completion> || std::is_same_v<T, ReadIn> ||
-                             std::is_same_v<T, WriteIn> || std::is_same_v<T, ResolvedIn> || std::is_same_v<T, ParkedOrder>) {
+        } else if constexpr (std::is_same_v<T, AssignedIn> || std::is_same_v<T, RevokedIn> ||
+                             std::is_same_v<T, LostIn> || std::is_same_v<T, RecordsIn> ||
+                             std::is_same_v<T, Completion> || std::is_same_v<T, ReadIn> || std::is_same_v<T, WriteIn> ||
+                             std::is_same_v<T, ResolvedIn> || std::is_same_v<T, ParkedOrder>) {
           take(in);
         } else {
           PartitionEngine* p = find(in.ref);
@@ -107,8 +108,10 @@ void Engine::take(const AssignedIn& in) {
 }
 
 void Engine::take(const RevokedIn& in) {
-  if (PartitionEngine* p = find(in.ref)) p->drain();
-  else shared_.out->others.push_back(ReleasePartition{in.ref});
+  if (PartitionEngine* p = find(in.ref))
+    p->drain();
+  else
+    shared_.out->others.push_back(ReleasePartition{in.ref});
 }
 
 void Engine::take(const LostIn& in) {
@@ -122,13 +125,17 @@ void Engine::drop_records(std::span<const RecordRef> records) {
 }
 
 void Engine::take(const RecordsIn& in) {
-  if (PartitionEngine* p = find(in.ref)) p->admit(in.records);
-  else drop_records(in.records);
+  if (PartitionEngine* p = find(in.ref))
+    p->admit(in.records);
+  else
+    drop_records(in.records);
 }
 
 void Engine::take(const ReadIn& in) {
-  if (PartitionEngine* p = find(in.ref)) p->range_read(in);
-  else drop_records(in.records);
+  if (PartitionEngine* p = find(in.ref))
+    p->range_read(in);
+  else
+    drop_records(in.records);
 }
 
 void Engine::drop_outcome(const Completion& in) {

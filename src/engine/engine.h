@@ -81,8 +81,8 @@ class Engine {
   Shared shared_;
   Commands spare_;  // where commands go between steps; always empty
   std::map<std::uint32_t, std::unique_ptr<PartitionEngine>> partitions_;  // by index
-  std::uint32_t turn_ = 0;       // whose partition is first, in dispatch and writes
-  std::uint32_t orphans_ = 0;    // runs of partitions that are gone
+  std::uint32_t turn_ = 0;     // whose partition is first, in dispatch and writes
+  std::uint32_t orphans_ = 0;  // runs of partitions that are gone
   std::uint64_t serial_ = 0;
   std::optional<InFlight> inflight_;
   Instant write_not_before_{};

@@ -81,7 +81,9 @@ void Engine::take(const WriteIn& in) {
     return;
   }
   switch (in.result) {
-    case WriteResult::kDone: finish_write(true); return;
+    case WriteResult::kDone:
+      finish_write(true);
+      return;
     case WriteResult::kUnknown:
       if (mutant(Mutant::kUnknownTakenForDone)) {
         finish_write(true);
@@ -94,8 +96,11 @@ void Engine::take(const WriteIn& in) {
       inflight_->unknown = true;
       inflight_->resolve_at = shared_.now.steady;
       return;
-    case WriteResult::kNotDone: finish_write(false); return;
-    case WriteResult::kRefused: break;
+    case WriteResult::kNotDone:
+      finish_write(false);
+      return;
+    case WriteResult::kRefused:
+      break;
   }
   if (mutant(Mutant::kRefusedTakenForDone)) {
     finish_write(true);
@@ -139,7 +144,8 @@ void Engine::take(const ResolvedIn& in) {
     // the release was ours.
     const bool released = p->has_cut() && p->cut().release;
     const std::string_view writer = released ? std::string_view() : std::string_view(shared_.config.writer);
-    const bool ours = m.origin == MetadataOrigin::kOurs && m.metadata.serial == in.serial && m.metadata.writer == writer;
+    const bool ours =
+        m.origin == MetadataOrigin::kOurs && m.metadata.serial == in.serial && m.metadata.writer == writer;
     done = done.value_or(false) || ours;
   }
   ++(done.value_or(false) ? shared_.counters.resolved_done : shared_.counters.resolved_not_done);

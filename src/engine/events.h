@@ -21,10 +21,10 @@ namespace bartleby {
 constexpr std::uint32_t kNone = 0xffffffff;  // no slot, no story, no link
 
 enum RecordFlag : std::uint8_t {
-  kKeyless = 1,    // no key: a lane of its own
-  kSkip = 2,       // does not match: finished unrun
-  kRefuse = 4,     // refused at admission: becomes a letter unrun, `reason` says why, `story` tells
-  kReplayed = 8,   // carries a valid replay header: its verdict is reported
+  kKeyless = 1,   // no key: a lane of its own
+  kSkip = 2,      // does not match: finished unrun
+  kRefuse = 4,    // refused at admission: becomes a letter unrun, `reason` says why, `story` tells
+  kReplayed = 8,  // carries a valid replay header: its verdict is reported
 };
 
 struct RecordRef {
@@ -57,7 +57,7 @@ struct Outcome {
   std::uint32_t emit = kNone;         // the caller's name for the emitted records
   std::uint32_t emit_records = 0;
   std::uint64_t emit_bytes = 0;
-  std::uint32_t emit_topic = kNone;   // destination, the caller's name
+  std::uint32_t emit_topic = kNone;  // destination, the caller's name
 };
 
 // `done` messages of the stretch succeeded plainly; then, if `last` is set, the next one ended with it.
@@ -78,8 +78,12 @@ struct AssignedIn {
   TopicTraits traits;
   std::uint32_t dlq = 0;  // destination of its letters, the caller's name
 };
-struct RevokedIn { PartitionRef ref; };
-struct LostIn { PartitionRef ref; };
+struct RevokedIn {
+  PartitionRef ref;
+};
+struct LostIn {
+  PartitionRef ref;
+};
 
 struct EndIn {
   PartitionRef ref;
@@ -168,10 +172,12 @@ struct ParkedOrder {
   std::optional<Offset> offset;
   std::optional<Kind> kind;
 };
-struct PauseIn { bool paused; };
+struct PauseIn {
+  bool paused;
+};
 struct StopIn {};
 
-using Event = std::variant<AssignedIn, RevokedIn, LostIn, RecordsIn, EndIn, OutOfRangeIn, OffsetsIn, FencedIn, JournalIn,
-                           ReadIn, LogIn, Completion, WriteIn, ResolvedIn, ParkedOrder, PauseIn, StopIn>;
+using Event = std::variant<AssignedIn, RevokedIn, LostIn, RecordsIn, EndIn, OutOfRangeIn, OffsetsIn, FencedIn,
+                           JournalIn, ReadIn, LogIn, Completion, WriteIn, ResolvedIn, ParkedOrder, PauseIn, StopIn>;
 
 }  // namespace bartleby

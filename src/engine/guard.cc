@@ -42,7 +42,8 @@ bool OutageGuard::evidence() const {
   }
   if (total < config_->of) return false;
   for (std::size_t k = 0; k < kKinds; ++k)
-    if (!is_final(static_cast<Kind>(k)) && count[k] * 100ULL >= std::uint64_t{config_->open_percent} * total) return true;
+    if (!is_final(static_cast<Kind>(k)) && count[k] * 100ULL >= std::uint64_t{config_->open_percent} * total)
+      return true;
   return false;
 }
 

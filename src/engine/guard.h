@@ -36,7 +36,7 @@ class OutageGuard {
   void probe_started(Instant now);
   void probe_gone() { probing_ = false; }
   void forget(PartitionRef ref);  // its messages may come back under another assignment
-  bool may_write_letter();  // of an exhausted message, while open; takes one from the window's share
+  bool may_write_letter();        // of an exhausted message, while open; takes one from the window's share
   Instant next_event(Instant now) const;
 
  private:

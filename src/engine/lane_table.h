@@ -1,4 +1,5 @@
-// Open lanes by hash. Chained through the lanes themselves: one table of 32-bit links, no allocation per lane.
+// Open lanes by hash.
+// Chained through the lanes themselves: one table of 32-bit links, no allocation per lane.
 #pragma once
 
 #include <cstdint>

@@ -86,13 +86,15 @@ class OffsetOrder {
     Item() = default;
     Item(Offset o, std::uint32_t i)
         : high(static_cast<std::uint32_t>(static_cast<std::uint64_t>(o.v) >> 32)),
-          low(static_cast<std::uint32_t>(o.v)), id(i) {}
+          low(static_cast<std::uint32_t>(o.v)),
+          id(i) {}
     auto operator<=>(const Item&) const = default;
     Offset offset() const { return Offset(static_cast<std::int64_t>((std::uint64_t{high} << 32) | low)); }
   };
 
   std::vector<std::vector<Item>>::iterator block_for(const Item& item) {
-    auto at = std::partition_point(blocks_.begin(), blocks_.end(), [&](const auto& b) { return !b.empty() && b.back() < item; });
+    auto at = std::partition_point(blocks_.begin(), blocks_.end(),
+                                   [&](const auto& b) { return !b.empty() && b.back() < item; });
     return at == blocks_.end() ? at - 1 : at;
   }
 

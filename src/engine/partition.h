@@ -36,7 +36,7 @@ namespace bartleby {
 constexpr Offset kNoOffset{INT64_MAX};
 
 enum class State : std::uint8_t {
-  kQueued,    // in memory or about to be read again, waits for its turn
+  kQueued,  // in memory or about to be read again, waits for its turn
   kRunning,
   kFetching,  // its turn has come, its bytes are being read again
   kFailed,    // failed; the journal does not know it yet
@@ -48,14 +48,14 @@ enum class State : std::uint8_t {
 };
 
 enum EntryFlag : std::uint8_t {
-  kInWrite = 1,    // the write in flight carries its item
-  kPending = 2,    // has an item that waits for a write
-  kDecision = 4,   // the item in the write is the decision alone, not the letter
-  kCounted = 8,    // finished durably and counted
-  kDoomed = 16,    // must not run again: becomes a letter, `Facts::reason` says why
-  kSkipped = 32,   // finished by skipping
-  kReserve = 64,   // its bytes are the reserved message
-  kUnread = 128,   // known by its offset alone
+  kInWrite = 1,   // the write in flight carries its item
+  kPending = 2,   // has an item that waits for a write
+  kDecision = 4,  // the item in the write is the decision alone, not the letter
+  kCounted = 8,   // finished durably and counted
+  kDoomed = 16,   // must not run again: becomes a letter, `Facts::reason` says why
+  kSkipped = 32,  // finished by skipping
+  kReserve = 64,  // its bytes are the reserved message
+  kUnread = 128,  // known by its offset alone
 };
 
 struct Entry {
@@ -95,9 +95,9 @@ struct Facts {
   Fate fate = Fate::kDone;
   std::uint8_t form = 0;
   bool has_live : 1 = false;
-  bool self : 1 = false;       // out of its lane, in the journal's words too
-  bool decided : 1 = false;    // the journal holds the decision to dead-letter
-  bool lost : 1 = false;       // retention took the bytes
+  bool self : 1 = false;         // out of its lane, in the journal's words too
+  bool decided : 1 = false;      // the journal holds the decision to dead-letter
+  bool lost : 1 = false;         // retention took the bytes
   bool with_record : 1 = false;  // the journal entry holds the bytes
   bool emits : 1 = false;
   bool putting : 1 = false;  // the write in flight carries its first entry
@@ -106,7 +106,7 @@ struct Facts {
 struct LaneState {
   Lane hash;
   std::uint32_t chain = kNone;
-  std::uint32_t head = kNone;     // first entry that is not settled
+  std::uint32_t head = kNone;  // first entry that is not settled
   std::uint32_t tail = kNone;
   std::uint32_t current = kNone;  // first entry without a decision
   std::uint32_t count = 0;        // entries in the list
@@ -116,11 +116,11 @@ struct LaneState {
   Offset key = kNoOffset;         // its place in order_
   std::uint16_t running = 0;      // entries in the present Run
   bool slow : 1 = false;
-  bool solo : 1 = false;      // one message without followers: no key, or out of its lane
-  bool ready : 1 = false;     // in the ready queue
-  bool in_pass : 1 = false;   // the sweep brings its messages
-  bool unknown : 1 = false;   // whether the log has followers is not known
-  bool suspect : 1 = false;   // waits for its turn to run alone
+  bool solo : 1 = false;     // one message without followers: no key, or out of its lane
+  bool ready : 1 = false;    // in the ready queue
+  bool in_pass : 1 = false;  // the sweep brings its messages
+  bool unknown : 1 = false;  // whether the log has followers is not known
+  bool suspect : 1 = false;  // waits for its turn to run alone
 };
 
 // What one write says about this partition, until it is answered.
@@ -129,9 +129,9 @@ struct CutInFlight {
   bool release = false;
   Offset low, high;
   JournalCheck check;
-  std::vector<std::uint32_t> items;                      // entries whose item the write carries
+  std::vector<std::uint32_t> items;                           // entries whose item the write carries
   std::vector<std::pair<std::uint32_t, std::uint64_t>> puts;  // entry, fingerprint of its new live entry
-  std::vector<std::uint32_t> erased;                     // entries whose live entry goes
+  std::vector<std::uint32_t> erased;                          // entries whose live entry goes
   std::vector<MessageEntry> done_puts;
   std::vector<Offset> done_erases;
   std::vector<HeadEntry> head_puts;
@@ -141,7 +141,16 @@ struct CutInFlight {
 };
 
 enum class Phase : std::uint8_t {
-  kReadUnstable, kFencing, kReadStable, kReadLog, kReadJournal, kClaiming, kRunning, kDraining, kReleasing, kRefused,
+  kReadUnstable,
+  kFencing,
+  kReadStable,
+  kReadLog,
+  kReadJournal,
+  kClaiming,
+  kRunning,
+  kDraining,
+  kReleasing,
+  kRefused,
 };
 
 // An item chosen for a write.
@@ -255,6 +264,7 @@ class PartitionEngine {
   bool has_room(const LaneState& l, std::uint32_t size) const;
   // What the journal knows of this record; takes the note. Sets `finished` if it must not run at all.
   std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
+  void add_stray(const JournalEntry& entry) { strays_.push_back({entry, fingerprint(entry)}); }
   void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
   bool attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
 
@@ -300,7 +310,8 @@ class PartitionEngine {
   void build_claim(WriteSerial serial, WritePlan& plan);
   void plan_message(std::uint32_t e, Offset high, WritePlan& plan, std::uint32_t cut_index);
   bool lane_open_at(std::optional<Lane> lane, Offset offset) const;
-  void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan, std::uint32_t cut_index);
+  void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan,
+                std::uint32_t cut_index);
   bool replaced_in_cut(const JournalEntry& stray) const;
   VerdictCounters counters_in_cut(Offset high) const;
   void apply_cut();
@@ -347,7 +358,11 @@ class PartitionEngine {
   VerdictCounters base_;  // verdicts below the window, and those with entries
   std::map<Offset, MessageEntry> live_done_;
   std::map<Lane, Offset> live_heads_;
-  std::vector<JournalEntry> strays_;  // in the journal, belong to nothing
+  struct Stray {
+    JournalEntry entry;
+    std::uint64_t mark;  // its fingerprint as it was written
+  };
+  std::vector<Stray> strays_;  // in the journal, belong to nothing
 
   // live
   Slab<Entry> entries_;
@@ -360,13 +375,13 @@ class PartitionEngine {
   std::deque<std::uint32_t> ready_;
   std::deque<std::uint32_t> suspects_;
   std::deque<std::uint32_t> pending_;
-  std::vector<std::uint32_t> blocked_;  // items whose destination is suspended
-  std::deque<std::uint32_t> room_queue_;  // entries whose bytes must be read again
+  std::vector<std::uint32_t> blocked_;            // items whose destination is suspended
+  std::deque<std::uint32_t> room_queue_;          // entries whose bytes must be read again
   std::map<std::uint32_t, std::uint32_t> reads_;  // serial of a read on its way, entry
   Instant fetch_retry_at_{};
-  std::set<std::uint32_t> wanting_;  // lanes whose messages lie in the log and have room
-  std::map<Offset, JournalItem> notes_;   // entries whose message has not come by yet
-  std::set<Offset> self_offsets_;         // messages that left their lane before this takeover
+  std::set<std::uint32_t> wanting_;      // lanes whose messages lie in the log and have room
+  std::map<Offset, JournalItem> notes_;  // entries whose message has not come by yet
+  std::set<Offset> self_offsets_;        // messages that left their lane before this takeover
   std::map<Offset, std::vector<Obituary>> obituaries_;
   std::vector<std::uint32_t> due_;  // lanes; kept for its memory
   std::size_t kept_ = 0;

@@ -102,7 +102,7 @@ std::optional<JournalItem> PartitionEngine::take_note(Offset offset, Timestamp t
     return note;
   }
   if (note.story != kNone) shared_.out->free_stories.push_back(note.story);
-  strays_.push_back(note.entry);
+  add_stray(note.entry);
   ++shared_.counters.stale_entries;
   shared_.alarm(AlarmType::kStaleEntry, ref_, offset);
   return std::nullopt;
@@ -118,7 +118,7 @@ void PartitionEngine::drop_notes(Offset from, Offset to, std::optional<Lane> lan
       continue;
     }
     if (at->second.story != kNone) shared_.out->free_stories.push_back(at->second.story);
-    strays_.push_back(at->second.entry);
+    add_stray(at->second.entry);
     at = notes_.erase(at);
     dirty_ = true;
   }

@@ -13,10 +13,12 @@ namespace bartleby {
 void PartitionEngine::advance(std::uint32_t lane) {
   if (lanes_[lane].slow) pop_settled(lane);
   LaneState& l = lanes_[lane];
-  while (l.current != kNone && (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished))
+  while (l.current != kNone &&
+         (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished))
     l.current = entries_[l.current].next;
-  if (spilled(l) && !l.in_pass && (l.current == kNone || (l.count <= shared_.config.lane_messages / 4 && !shared_.over_budget() &&
-                                                            entries_[l.current].state != State::kParked)))
+  if (spilled(l) && !l.in_pass &&
+      (l.current == kNone || (l.count <= shared_.config.lane_messages / 4 && !shared_.over_budget() &&
+                              entries_[l.current].state != State::kParked)))
     wanting_.insert(lane);
   if (l.current == kNone) {
     close_if_empty(lane);
@@ -68,8 +70,10 @@ std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
     const std::uint32_t lane = queue.front();
     queue.pop_front();
     LaneState& l = lanes_[lane];
-    if (&queue == &ready_) l.ready = false;
-    else l.suspect = false;
+    if (&queue == &ready_)
+      l.ready = false;
+    else
+      l.suspect = false;
     const Entry& e = entries_[l.current];
     const bool due = e.facts == kNone || facts_[e.facts].due_steady <= shared_.now.steady;
     const bool runs = l.running == 0 && e.state == State::kQueued && e.slot != kNone && due && !(e.flags & kDoomed);
@@ -140,7 +144,8 @@ void PartitionEngine::run(std::uint32_t lane, bool alone, bool probe) {
 
 void PartitionEngine::completed(const Completion& c) {
   const std::uint32_t first = c.token.entry;
-  if (first >= entries_.capacity() || entries_[first].serial != c.token.serial || entries_[first].state != State::kRunning) {
+  if (first >= entries_.capacity() || entries_[first].serial != c.token.serial ||
+      entries_[first].state != State::kRunning) {
     ++shared_.counters.stale_replies;
     if (orphans_ > 0) {
       --orphans_;
@@ -198,8 +203,9 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
   const std::uint32_t lane = e.lane;
   e.serial = 0;
   if (fate == Fate::kSkip) e.flags |= kSkipped;
-  const bool leaves_something = (e.facts != kNone && (facts_[e.facts].has_live || facts_[e.facts].emits || facts_[e.facts].putting)) ||
-                                (e.record_flags & kReplayed) != 0 || obituaries_.contains(e.offset);
+  const bool leaves_something =
+      (e.facts != kNone && (facts_[e.facts].has_live || facts_[e.facts].emits || facts_[e.facts].putting)) ||
+      (e.record_flags & kReplayed) != 0 || obituaries_.contains(e.offset);
   if (leaves_something) {
     facts_[facts_of(i)].fate = fate;
     settle(i);
@@ -236,8 +242,10 @@ void PartitionEngine::failed(std::uint32_t i, const Outcome& o) {
   const Now now = shared_.now;
   if (!is_final(kind)) {
     Duration longest = shared_.config.guard ? shared_.config.guard->hold_max : Duration(0);
-    if (traits_.retention) longest = std::min(longest, std::max(Duration(0), (entries_[i].timestamp + *traits_.retention - now.wall) / 2));
-    if (shared_.guard.failed(kind, ref_, entries_[i].offset, now, longest)) shared_.alarm(AlarmType::kGuardOpened, ref_, entries_[i].offset);
+    if (traits_.retention)
+      longest = std::min(longest, std::max(Duration(0), (entries_[i].timestamp + *traits_.retention - now.wall) / 2));
+    if (shared_.guard.failed(kind, ref_, entries_[i].offset, now, longest))
+      shared_.alarm(AlarmType::kGuardOpened, ref_, entries_[i].offset);
   } else {
     shared_.guard.probe_gone();
   }
@@ -267,10 +275,13 @@ void PartitionEngine::failed(std::uint32_t i, const Outcome& o) {
   if (f.attempts < 65535) ++f.attempts;
   if (is_final(kind) || f.attempts >= policy.attempts_for(kind)) {
     Reason reason = Reason::kExhausted;
-    if (is_final(kind)) reason = kind == Kind::kMalformed ? Reason::kMalformed : kind == Kind::kSecurity ? Reason::kSecurity : o.reason;
+    if (is_final(kind))
+      reason = kind == Kind::kMalformed ? Reason::kMalformed : kind == Kind::kSecurity ? Reason::kSecurity : o.reason;
     doom(i, reason);
-    if (entries_[i].slot != kNone) die(i, reason);
-    else make_slow(entries_[i].lane);  // its bytes are read again first; `advance` sees to that
+    if (entries_[i].slot != kNone)
+      die(i, reason);
+    else
+      make_slow(entries_[i].lane);  // its bytes are read again first; `advance` sees to that
     return;
   }
   const Duration wait = std::max(policy.delay(f.attempts, shared_.random), asked);
@@ -359,17 +370,22 @@ void PartitionEngine::order(const ParkedOrder& o) {
     if (i == kNone) return true;
     const Entry& e = entries_[i];
     const bool waits = e.state == State::kParked || e.state == State::kKept;
-    if (waits && (!o.offset || *o.offset == e.offset) && (!o.kind || *o.kind == facts_[e.facts].kind)) chosen.push_back(i);
+    if (waits && (!o.offset || *o.offset == e.offset) && (!o.kind || *o.kind == facts_[e.facts].kind))
+      chosen.push_back(i);
     return true;
   });
   for (const std::uint32_t i : chosen) {
     Facts& f = facts_[entries_[i].facts];
-    if (entries_[i].state == State::kKept) --kept_;
-    else timers_.remove(entries_[i].facts);
+    if (entries_[i].state == State::kKept)
+      --kept_;
+    else
+      timers_.remove(entries_[i].facts);
     entries_[i].state = State::kQueued;
     f.due_steady = shared_.now.steady;
-    if (o.what == ParkedOrder::What::kRunNow) f.decided = false;
-    else doom(i, Reason::kGivenUp);
+    if (o.what == ParkedOrder::What::kRunNow)
+      f.decided = false;
+    else
+      doom(i, Reason::kGivenUp);
     advance(entries_[i].lane);
   }
 }
@@ -380,7 +396,8 @@ bool PartitionEngine::expiring(const Entry& e) const {
   if (traits_.retention && shared_.now.wall - e.timestamp >= *traits_.retention * 8 / 10) return true;
   if (!traits_.retention_bytes || log_bytes_ == 0 || log_end_ <= log_start_ || e.offset < log_start_) return false;
   const auto per_offset = static_cast<double>(log_bytes_) / static_cast<double>(log_end_.v - log_start_.v);
-  return per_offset * static_cast<double>(log_end_.v - e.offset.v) >= 0.8 * static_cast<double>(*traits_.retention_bytes);
+  return per_offset * static_cast<double>(log_end_.v - e.offset.v) >=
+         0.8 * static_cast<double>(*traits_.retention_bytes);
 }
 
 void PartitionEngine::look_at_retention() {

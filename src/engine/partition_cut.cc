@@ -52,7 +52,9 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
     blocked_.clear();
   }
   if (probe_only) {
-    const auto fits = [&](std::uint32_t i) { return destination_of(entries_[i]) == probe && !held_by_guard(entries_[i]); };
+    const auto fits = [&](std::uint32_t i) {
+      return destination_of(entries_[i]) == probe && !held_by_guard(entries_[i]);
+    };
     if (const auto at = std::ranges::find_if(blocked_, fits); at != blocked_.end()) {
       items.push_back({*at, false});
       blocked_.erase(at);
@@ -99,8 +101,10 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
     items.push_back({i, decision});
   }
   pending_.insert(pending_.begin(), later.begin(), later.end());
-  if (pending_.empty()) items_since_ = kNever;
-  else if (later.size() == pending_.size()) items_since_ = shared_.now.steady + Duration(1000);  // the guard's, all of it
+  if (pending_.empty())
+    items_since_ = kNever;
+  else if (later.size() == pending_.size())
+    items_since_ = shared_.now.steady + Duration(1000);  // the guard's, all of it
 }
 
 MessageEntry PartitionEngine::entry_of(const Entry& e) const {
@@ -146,7 +150,8 @@ void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor,
   for (const std::uint32_t i : cut_->items) {
     const std::uint32_t lane = entries_[i].lane;
     const Entry& e = entries_[i];
-    const bool leaves = (e.state == State::kFailed || (e.flags & kDecision)) && facts_[e.facts].self && !lanes_[lane].solo;
+    const bool leaves =
+        (e.state == State::kFailed || (e.flags & kDecision)) && facts_[e.facts].self && !lanes_[lane].solo;
     if (leaves) touched.push_back({e.offset, lane, true});
     if (lanes_[lane].stamp == stamp_) continue;
     lanes_[lane].stamp = stamp_;
@@ -161,7 +166,8 @@ void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor,
   std::size_t listed = 0;
   while (true) {
     while (!slow.at_end() && lanes_[slow.id()].stamp == stamp_) slow.next();
-    while (open < window_.end() && lanes_[entries_[window_.entry(open)].lane].stamp == stamp_) open = window_.next_open(open);
+    while (open < window_.end() && lanes_[entries_[window_.entry(open)].lane].stamp == stamp_)
+      open = window_.next_open(open);
     const Offset a = next_touched == touched.end() ? kNoOffset : next_touched->from;
     const Offset b = slow.at_end() ? kNoOffset : slow.offset();
     const Offset c = open < window_.end() ? open : kNoOffset;
@@ -183,7 +189,8 @@ void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor,
     }
     const LaneState& l = lanes_[head.lane];
     if (!head.in_journal && !l.solo)
-      if (const auto at = live_heads_.find(l.hash); at != live_heads_.end() && at->second == head.from) head.in_journal = true;
+      if (const auto at = live_heads_.find(l.hash); at != live_heads_.end() && at->second == head.from)
+        head.in_journal = true;
     if (!head.in_journal) ++listed;
     heads.push_back(head);
   }
@@ -204,8 +211,10 @@ void PartitionEngine::add_done(const MessageEntry& m, bool replaces_live, std::u
   done.timestamp = m.timestamp;
   done.lane = m.lane;
   done.done = true;
-  if (replaces_live) cut_->check.sum -= live;
-  else ++cut_->check.count;
+  if (replaces_live)
+    cut_->check.sum -= live;
+  else
+    ++cut_->check.count;
   cut_->check.sum += fingerprint(JournalEntry(done));
   cut_->done_puts.push_back(done);
   plan.records.push_back({.type = RecordType::kJournalPut, .partition = cut_index, .entry = done, .letter = {}});
@@ -216,7 +225,8 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
   Facts& f = facts_[e.facts];
   const MessageEntry m = entry_of(e);
   const auto add = [&](RecordType type, JournalEntry entry) -> PlannedRecord& {
-    plan.records.push_back({.type = type, .partition = cut_index, .entry = std::move(entry), .source = i, .letter = {}});
+    plan.records.push_back(
+        {.type = type, .partition = cut_index, .entry = std::move(entry), .source = i, .letter = {}});
     return plan.records.back();
   };
   if (e.state == State::kFailed || (e.flags & kDecision)) {
@@ -224,8 +234,10 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
     put.story = f.story;
     if (f.with_record) put.slot = e.slot;
     const std::uint64_t mark = fingerprint(put.entry);
-    if (f.has_live) cut_->check.sum -= f.live;
-    else ++cut_->check.count;
+    if (f.has_live)
+      cut_->check.sum -= f.live;
+    else
+      ++cut_->check.count;
     cut_->check.sum += mark;
     cut_->puts.push_back({i, mark});
     return;
@@ -263,13 +275,20 @@ void PartitionEngine::build_claim(WriteSerial serial, WritePlan& plan) {
   cut_->low = low_;
   cut_->high = high_;
   CommitMetadata m = found_.metadata;
-  if (found_.origin != MetadataOrigin::kOurs) m = CommitMetadata{.writer = {}, .serial = {}, .high = low_, .check = {}, .counters = {}, .heads = {}};
+  if (found_.origin != MetadataOrigin::kOurs)
+    m = CommitMetadata{.writer = {}, .serial = {}, .high = low_, .check = {}, .counters = {}, .heads = {}};
   if (mutant(Mutant::kClaimMendsCheck)) m.check = check_;
   m.writer = shared_.config.writer;
   m.serial = serial;
   m.unclean = unclean_;
   // Our name may be longer than the one found; hints are left out rather than the claim.
-  MetadataBudget budget([&] { CommitMetadata bare = m; bare.heads.clear(); return bare; }(), low_, shared_.config.metadata_limit);
+  MetadataBudget budget(
+      [&] {
+        CommitMetadata bare = m;
+        bare.heads.clear();
+        return bare;
+      }(),
+      low_, shared_.config.metadata_limit);
   for (const Head& h : m.heads)
     if (!budget.add(h)) {
       m.heads.clear();
@@ -302,8 +321,10 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   const Offset frontier = window_.end();
   // H never falls, and never stays behind by more than the window may hold.
   Offset floor = std::max(high_, Offset(frontier.v - static_cast<std::int64_t>(shared_.config.max_ahead)));
-  if (cut_->release) floor = frontier;
-  else if (mutant(Mutant::kHighMayFall)) floor = Offset(0);
+  if (cut_->release)
+    floor = frontier;
+  else if (mutant(Mutant::kHighMayFall))
+    floor = Offset(0);
   std::vector<HeadInCut> heads;
   collect_heads(heads, floor, cut_->release);
   cut_->low = heads.empty() ? frontier : std::min(frontier, heads.front().from);
@@ -316,7 +337,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   m.unclean = cut_->low > low_ ? 0 : unclean_;
   m.high = frontier;
   m.check = JournalCheck{UINT64_MAX, UINT64_MAX};  // widest, so that what fits now fits with the real one
-  m.counters = {base_.handled + window_.size() + items.size(), base_.skipped + window_.size() + items.size(), base_.dead + items.size()};
+  m.counters = {base_.handled + window_.size() + items.size(), base_.skipped + window_.size() + items.size(),
+                base_.dead + items.size()};
   CommitMetadata widest = m;
   widest.writer.resize(std::max(shared_.config.writer.size(), shared_.config.writer_room), 'x');
   MetadataBudget budget(widest, cut_->low, shared_.config.metadata_limit);
@@ -373,11 +395,13 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     const bool rewritten = std::ranges::any_of(cut_->head_puts, [&](const HeadEntry& h) { return h.lane == lane; });
     bool in_journal = false;
     const std::uint32_t i = table_.find(lane);
-    if (rewritten || (i != kNone && from_in_cut(lanes_[i], in_journal) == from) || mutant(Mutant::kHeadEntryNotErased)) continue;
+    if (rewritten || (i != kNone && from_in_cut(lanes_[i], in_journal) == from) || mutant(Mutant::kHeadEntryNotErased))
+      continue;
     cut_->head_erases.push_back(lane);
     --cut_->check.count;
     cut_->check.sum -= fingerprint(JournalEntry(HeadEntry{lane, from}));
-    plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = HeadEntry{lane, from}, .letter = {}});
+    plan.records.push_back(
+        {.type = RecordType::kJournalErase, .partition = index, .entry = HeadEntry{lane, from}, .letter = {}});
   }
   for (const auto& [offset, done] : live_done_) {
     if (offset >= m.high && !mutant(Mutant::kDoneErasedEarly)) continue;
@@ -400,22 +424,24 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       return true;
     });
   }
-  for (const JournalEntry& stray : strays_) {
-    if (!std::holds_alternative<Obituary>(stray)) {
+  for (const Stray& stray : strays_) {
+    if (!std::holds_alternative<Obituary>(stray.entry)) {
       --cut_->check.count;
-      cut_->check.sum -= fingerprint(stray);
+      cut_->check.sum -= stray.mark;
     }
-    if (!replaced_in_cut(stray))
-      plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = stray, .letter = {}});
+    if (!replaced_in_cut(stray.entry))
+      plan.records.push_back(
+          {.type = RecordType::kJournalErase, .partition = index, .entry = stray.entry, .letter = {}});
   }
   cut_->strays = strays_.size();
 
-  const bool uses_journal = std::any_of(plan.records.begin() + static_cast<std::ptrdiff_t>(plan_records), plan.records.end(), [](const PlannedRecord& r) {
-    return r.type == RecordType::kJournalPut || r.type == RecordType::kJournalErase;
-  });
+  const bool uses_journal = std::any_of(
+      plan.records.begin() + static_cast<std::ptrdiff_t>(plan_records), plan.records.end(),
+      [](const PlannedRecord& r) { return r.type == RecordType::kJournalPut || r.type == RecordType::kJournalErase; });
   const bool nothing_new = items.empty() && !uses_journal && !dirty_ && !cut_->release;
   const Destination* journal = nullptr;
-  if (const auto at = shared_.destinations.find(journal_destination()); at != shared_.destinations.end()) journal = &at->second;
+  if (const auto at = shared_.destinations.find(journal_destination()); at != shared_.destinations.end())
+    journal = &at->second;
   if (nothing_new || (uses_journal && journal != nullptr && journal->suspended && !journal->probing)) {
     plan.records.resize(plan_records);
     revert_cut();
@@ -447,8 +473,10 @@ VerdictCounters PartitionEngine::counters_in_cut(Offset high) const {
   c.skipped += window_.count(Mark::kSkipped, window_.base(), high);
   for (const std::uint32_t i : cut_->items) {
     const Entry& e = entries_[i];
-    if (e.state == State::kDying && !(e.flags & kDecision)) ++c.dead;
-    else if (e.state == State::kSettling) ++(e.flags & kSkipped ? c.skipped : c.handled);
+    if (e.state == State::kDying && !(e.flags & kDecision))
+      ++c.dead;
+    else if (e.state == State::kSettling)
+      ++(e.flags & kSkipped ? c.skipped : c.handled);
   }
   return c;
 }

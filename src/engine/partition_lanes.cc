@@ -57,8 +57,10 @@ void PartitionEngine::append(std::uint32_t lane, std::uint32_t entry) {
   BARTLEBY_ASSERT(l.tail == kNone || entries_[l.tail].offset < e.offset);
   e.lane = lane;
   e.next = kNone;
-  if (l.tail == kNone) l.head = entry;
-  else entries_[l.tail].next = entry;
+  if (l.tail == kNone)
+    l.head = entry;
+  else
+    entries_[l.tail].next = entry;
   l.tail = entry;
   if (l.current == kNone) l.current = entry;
   ++l.count;
@@ -72,8 +74,10 @@ void PartitionEngine::unlink(std::uint32_t entry) {
   LaneState& l = lanes_[e.lane];
   std::uint32_t before = kNone;
   for (std::uint32_t i = l.head; i != entry; i = entries_[i].next) before = i;
-  if (before == kNone) l.head = e.next;
-  else entries_[before].next = e.next;
+  if (before == kNone)
+    l.head = e.next;
+  else
+    entries_[before].next = e.next;
   if (l.tail == entry) l.tail = before;
   if (l.current == entry) l.current = e.next;
   --l.count;
@@ -115,17 +119,19 @@ void PartitionEngine::pop_settled(std::uint32_t lane) {
 void PartitionEngine::count_plain(const Entry& e, Fate fate) {
   const bool skip = fate == Fate::kSkip;
   dirty_ = true;
-  if (window_.covers(e.offset)) window_.set(e.offset, skip ? Mark::kSkipped : Mark::kHandled);
-  else ++(skip ? base_.skipped : base_.handled);
+  if (window_.covers(e.offset))
+    window_.set(e.offset, skip ? Mark::kSkipped : Mark::kHandled);
+  else
+    ++(skip ? base_.skipped : base_.handled);
 }
 
-// The messages behind `last_kept` that only wait stay in the log. (A success that turned into a failure has
-// messages behind it that ran.)
+// The messages behind `last_kept` that only wait stay in the log. (Behind a success that turned into a failure there
+// are messages that ran, and some with a story of their own: these stay.)
 void PartitionEngine::spill_after(std::uint32_t lane, std::uint32_t last_kept) {
   make_slow(lane);
   LaneState& l = lanes_[lane];
   for (std::uint32_t k = entries_[last_kept].next; k != kNone; k = entries_[k].next)
-    if (entries_[k].state != State::kQueued) last_kept = k;
+    if (entries_[k].state != State::kQueued || entries_[k].facts != kNone) last_kept = k;
   std::uint32_t i = entries_[last_kept].next;
   if (i == kNone) return;
   l.log_from = std::min(l.log_from, entries_[i].offset);
@@ -134,12 +140,7 @@ void PartitionEngine::spill_after(std::uint32_t lane, std::uint32_t last_kept) {
   while (i != kNone) {
     const std::uint32_t following = entries_[i].next;
     Entry& e = entries_[i];
-    BARTLEBY_ASSERT(e.state == State::kQueued);
-    if (e.facts != kNone) {  // the journal's word on it must not be lost with it
-      const Facts& f = facts_[e.facts];
-      if (f.has_live) notes_[e.offset] = JournalItem{entry_of(e), f.story};
-      facts_[e.facts].story = kNone;
-    }
+    BARTLEBY_ASSERT(e.state == State::kQueued && e.facts == kNone);
     if (l.current == i) l.current = kNone;
     --l.count;
     if (e.slot != kNone) l.bytes -= e.size;

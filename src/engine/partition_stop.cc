@@ -27,7 +27,8 @@ void PartitionEngine::tick() {
     start_pass();
   }
   if (phase_ == Phase::kDraining && may_release()) phase_ = Phase::kReleasing;
-  // The last write cannot be made, for instance because the journal refuses: go without, the next owner repeats a little.
+  // The last write cannot be made, for instance because the journal refuses: go without it, and the next owner repeats
+  // a little.
   if (phase_ == Phase::kReleasing && !cut_ && now >= drain_until_ + kLastWrite) {
     shared_.alarm(AlarmType::kDrainExpired, ref_, low_);
     phase_ = Phase::kRefused;
@@ -40,7 +41,8 @@ Instant PartitionEngine::next_wakeup() const {
   if (phase_ == Phase::kRunning) {
     at = std::min(at, timers_.next_due());
     if (!order_.empty() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
-    if (!room_queue_.empty() && reads_.empty()) at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + Duration(1)));
+    if (!room_queue_.empty() && reads_.empty())
+      at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + Duration(1)));
     if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));
   }
   if (phase_ == Phase::kDraining) at = std::min(at, drain_until_);
@@ -52,13 +54,16 @@ bool PartitionEngine::wants_write(Instant& at) const {
   at = kNever;
   switch (phase_) {
     case Phase::kClaiming:
-    case Phase::kReleasing: at = shared_.now.steady; break;
+    case Phase::kReleasing:
+      at = shared_.now.steady;
+      break;
     case Phase::kRunning:
     case Phase::kDraining:
       if (items_since_ != kNever) at = items_since_ + shared_.config.linger;
       if (dirty_ && dirty_since_ != kNever) at = std::min(at, dirty_since_ + shared_.config.offsets_linger);
       break;
-    default: break;
+    default:
+      break;
   }
   return at != kNever;
 }
@@ -68,7 +73,7 @@ void PartitionEngine::drain() {
   if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing) return;
   handing_over_ = true;
   if (phase_ == Phase::kClaiming && cut_) return;  // our name may be there in a moment, and must not stay
-  if (phase_ != Phase::kRunning) {  // nothing of ours is there yet
+  if (phase_ != Phase::kRunning) {                 // nothing of ours is there yet
     phase_ = Phase::kRefused;
     return;
   }

@@ -207,7 +207,8 @@ void PartitionEngine::serve_reads() {
   while (!room_queue_.empty() && reads_.size() < kReadsAtOnce && shared_.now.steady >= fetch_retry_at_) {
     const std::uint32_t i = room_queue_.front();
     Entry& e = entries_[i];
-    const std::uint64_t size = e.size != 0 ? e.size : std::min<std::uint64_t>(shared_.config.max_message, shared_.config.max_bytes / 8);
+    const std::uint64_t size =
+        e.size != 0 ? e.size : std::min<std::uint64_t>(shared_.config.max_message, shared_.config.max_bytes / 8);
     if (shared_.bytes + size > shared_.config.max_bytes && !mutant(Mutant::kDueHeadGetsNoRoom)) {
       evict_held(size);
       if (shared_.bytes + size > shared_.config.max_bytes) {
@@ -307,7 +308,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     e.timestamp = r.timestamp;
     e.flags &= static_cast<std::uint8_t>(~kUnread);
   } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {  // another record of that number
-    if (e.facts != kNone && facts_[e.facts].has_live) strays_.push_back(entry_of(e));
+    if (e.facts != kNone && facts_[e.facts].has_live) strays_.push_back({entry_of(e), facts_[e.facts].live});
     drop_facts(e);
     e.flags &= static_cast<std::uint8_t>(~kDoomed);
     e.timestamp = r.timestamp;

@@ -27,15 +27,24 @@ void PartitionEngine::begin() {
 void PartitionEngine::ask() {
   retry_at_ = kNever;
   switch (phase_) {
-    case Phase::kReadUnstable: shared_.out->others.push_back(ReadOffsets{ref_, Stability::kUnstable}); break;
-    case Phase::kFencing: shared_.out->others.push_back(FenceWriter{ref_, found_.metadata.writer}); break;
+    case Phase::kReadUnstable:
+      shared_.out->others.push_back(ReadOffsets{ref_, Stability::kUnstable});
+      break;
+    case Phase::kFencing:
+      shared_.out->others.push_back(FenceWriter{ref_, found_.metadata.writer});
+      break;
     case Phase::kReadStable:
       shared_.out->others.push_back(
           ReadOffsets{ref_, mutant(Mutant::kOffsetsReadUnstable) ? Stability::kUnstable : Stability::kStable});
       break;
-    case Phase::kReadLog: shared_.out->others.push_back(ReadLog{ref_}); break;
-    case Phase::kReadJournal: shared_.out->others.push_back(ReadJournal{ref_}); break;
-    default: break;
+    case Phase::kReadLog:
+      shared_.out->others.push_back(ReadLog{ref_});
+      break;
+    case Phase::kReadJournal:
+      shared_.out->others.push_back(ReadJournal{ref_});
+      break;
+    default:
+      break;
   }
 }
 
@@ -55,7 +64,8 @@ void PartitionEngine::offsets_read(const OffsetsIn& in) {
   found_ = decode_metadata(in.metadata, in.offset.value_or(Offset(0)));
   if (phase_ == Phase::kReadUnstable) {
     const std::string& writer = found_.metadata.writer;
-    const bool foreign_hand = found_.origin == MetadataOrigin::kOurs && !writer.empty() && writer != shared_.config.writer;
+    const bool foreign_hand =
+        found_.origin == MetadataOrigin::kOurs && !writer.empty() && writer != shared_.config.writer;
     phase_ = foreign_hand ? Phase::kFencing : Phase::kReadStable;
     fence_at_ = shared_.now.steady + kPatience;
   } else {
@@ -94,7 +104,8 @@ void PartitionEngine::journal_read(const JournalIn& in) {
       const auto* o = std::get_if<Obituary>(&item.entry);
       if (o == nullptr || mutant(Mutant::kObituariesNotTailed)) continue;
       auto& known = obituaries_[o->offset];
-      if (std::ranges::none_of(known, [&](const Obituary& k) { return k.incarnation == o->incarnation; })) known.push_back(*o);
+      if (std::ranges::none_of(known, [&](const Obituary& k) { return k.incarnation == o->incarnation; }))
+        known.push_back(*o);
     }
     return;
   }
@@ -112,11 +123,12 @@ void PartitionEngine::journal_read(const JournalIn& in) {
 void PartitionEngine::take_over() {
   if ((found_.origin == MetadataOrigin::kForeign && !shared_.config.adopt) || found_.origin == MetadataOrigin::kNewer) {
     phase_ = Phase::kRefused;
-    shared_.alarm(found_.origin == MetadataOrigin::kForeign ? AlarmType::kForeignMetadata : AlarmType::kNewerMetadata, ref_,
-                  found_offset_.value_or(Offset(0)));
+    shared_.alarm(found_.origin == MetadataOrigin::kForeign ? AlarmType::kForeignMetadata : AlarmType::kNewerMetadata,
+                  ref_, found_offset_.value_or(Offset(0)));
     return;
   }
-  if (found_.origin == MetadataOrigin::kDamaged) shared_.alarm(AlarmType::kDamagedMetadata, ref_, found_offset_.value_or(Offset(0)));
+  if (found_.origin == MetadataOrigin::kDamaged)
+    shared_.alarm(AlarmType::kDamagedMetadata, ref_, found_offset_.value_or(Offset(0)));
   low_ = found_offset_.value_or(log_start_);
   bool trusted = found_.origin == MetadataOrigin::kOurs;
   if (!found_offset_) {
@@ -143,7 +155,8 @@ void PartitionEngine::take_over() {
       ++check_.count;
       check_.sum += fingerprint(item.entry);
     }
-  const bool agrees = trusted && found_.metadata.check && (*found_.metadata.check == check_ || mutant(Mutant::kJournalCheckIgnored));
+  const bool agrees =
+      trusted && found_.metadata.check && (*found_.metadata.check == check_ || mutant(Mutant::kJournalCheckIgnored));
   if (trusted && !agrees && (found_.metadata.check || !found_entries_.empty()))
     shared_.alarm(AlarmType::kJournalDiffers, ref_, low_, check_.count);
   high_ = agrees ? found_.metadata.high : low_;
@@ -172,8 +185,10 @@ void PartitionEngine::sort_entries(bool trusted) {
   const bool reset_by_people = found_.origin == MetadataOrigin::kEmpty;
   if (trusted)
     for (const Head& h : found_.metadata.heads) {
-      if (h.lane) heads_found_[*h.lane] = h.from;
-      else solos_found_.insert(h.from);
+      if (h.lane)
+        heads_found_[*h.lane] = h.from;
+      else
+        solos_found_.insert(h.from);
     }
   for (const JournalItem& item : found_entries_) {
     if (const auto* h = std::get_if<HeadEntry>(&item.entry)) {
@@ -182,11 +197,13 @@ void PartitionEngine::sort_entries(bool trusted) {
         const auto [at, fresh] = heads_found_.try_emplace(h->lane, h->from);
         if (!fresh) at->second = std::min(at->second, h->from);
       } else {
-        strays_.push_back(item.entry);
+        add_stray(item.entry);
       }
     } else if (const auto* o = std::get_if<Obituary>(&item.entry)) {
-      if (o->offset < low_) strays_.push_back(item.entry);
-      else obituaries_[o->offset].push_back(*o);
+      if (o->offset < low_)
+        add_stray(item.entry);
+      else
+        obituaries_[o->offset].push_back(*o);
     }
   }
   // A parked message begins its lane, unless the lane is known to begin earlier.
@@ -207,7 +224,7 @@ void PartitionEngine::sort_entries(bool trusted) {
     }
     if (below || covered) {
       if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
-      strays_.push_back(item.entry);
+      add_stray(item.entry);
       continue;
     }
     const bool above = m->offset >= high_ && !mutant(Mutant::kEntriesAboveHighAreHeads);
@@ -231,7 +248,10 @@ void PartitionEngine::open_listed() {
     const bool alone = m.self || !m.lane;
     const std::uint32_t lane = open_lane(m.lane.value_or(Lane(0)), alone);
     lanes_[lane].slow = true;
-    RecordRef r{.offset = m.offset, .timestamp = m.timestamp, .lane = m.lane.value_or(Lane(0)), .flags = static_cast<std::uint8_t>(m.lane ? 0 : kKeyless)};
+    RecordRef r{.offset = m.offset,
+                .timestamp = m.timestamp,
+                .lane = m.lane.value_or(Lane(0)),
+                .flags = static_cast<std::uint8_t>(m.lane ? 0 : kKeyless)};
     const std::uint32_t e = new_entry(r);
     append(lane, e);
     attach_note(lane, e, item);
@@ -241,8 +261,10 @@ void PartitionEngine::open_listed() {
       lanes_[lane].log_from = next(m.offset);
       lanes_[lane].unknown = true;
       heads_found_.erase(*m.lane);
-      if (lanes_[lane].log_from >= high_) lanes_[lane].log_from = kNoOffset;
-      else wanting_.insert(lane);
+      if (lanes_[lane].log_from >= high_)
+        lanes_[lane].log_from = kNoOffset;
+      else
+        wanting_.insert(lane);
     }
     opened_.push_back(lane);
   }

@@ -66,8 +66,10 @@ void PartitionEngine::apply_cut() {
       continue;
     }
     obituaries_.erase(e.offset);
-    if (e.state == State::kDying) ++base_.dead;
-    else ++(e.flags & kSkipped ? base_.skipped : base_.handled);
+    if (e.state == State::kDying)
+      ++base_.dead;
+    else
+      ++(e.flags & kSkipped ? base_.skipped : base_.handled);
     e.state = State::kFinished;
     e.flags |= kCounted;
     release_bytes(e);
@@ -121,7 +123,8 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     const std::uint32_t lane = e.lane;
     LaneState& l = lanes_[lane];
     l.current = l.head;  // back to the first without a decision, which may be this one
-    while (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished) l.current = entries_[l.current].next;
+    while (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished)
+      l.current = entries_[l.current].next;
     failed(i, Outcome{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
     if (e.state == State::kQueued) add_back_to_front(lane);
     return true;

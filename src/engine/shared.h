@@ -38,7 +38,7 @@ struct EngineCounters {
   std::uint64_t dropped = 0;
   std::uint64_t stale_entries = 0;
   std::uint64_t writes = 0;
-  std::uint64_t resolved_done = 0;      // unknown outcomes that turned out well
+  std::uint64_t resolved_done = 0;  // unknown outcomes that turned out well
   std::uint64_t resolved_not_done = 0;
 };
 

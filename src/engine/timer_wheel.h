@@ -88,8 +88,10 @@ class TimerWheel {
     link.slot = slot;
     link.next = kNone;
     link.prev = tails_[slot];
-    if (heads_[slot] == kNone) heads_[slot] = i;
-    else nodes_.link(tails_[slot]).next = i;
+    if (heads_[slot] == kNone)
+      heads_[slot] = i;
+    else
+      nodes_.link(tails_[slot]).next = i;
     tails_[slot] = i;
     if (heads_[slot] == i) link.prev = kNone;
     set(slot, true);
@@ -98,10 +100,14 @@ class TimerWheel {
   void unlink(std::uint32_t i) {
     TimerLink& link = nodes_.link(i);
     BARTLEBY_ASSERT(link.slot != 0xffff);
-    if (link.prev == kNone) heads_[link.slot] = link.next;
-    else nodes_.link(link.prev).next = link.next;
-    if (link.next == kNone) tails_[link.slot] = link.prev;
-    else nodes_.link(link.next).prev = link.prev;
+    if (link.prev == kNone)
+      heads_[link.slot] = link.next;
+    else
+      nodes_.link(link.prev).next = link.next;
+    if (link.next == kNone)
+      tails_[link.slot] = link.prev;
+    else
+      nodes_.link(link.next).prev = link.prev;
     if (heads_[link.slot] == kNone) set(link.slot, false);
     link = TimerLink{};
   }
@@ -130,7 +136,7 @@ class TimerWheel {
       const int shift = 8 * level;
       const auto here = static_cast<int>((at_ >> shift) & 255);
       const bool boundary = (at_ & ((std::int64_t{1} << shift) - 1)) == 0;
-      for (int step = boundary ? 0 : 1; step <= 256; ) {
+      for (int step = boundary ? 0 : 1; step <= 256;) {
         const int place = (here + step) & 255;
         const std::uint64_t word = bits_[static_cast<std::size_t>(level * 4 + place / 64)] >> (place & 63);
         if (word == 0) {
@@ -148,8 +154,10 @@ class TimerWheel {
 
   void set(std::size_t slot, bool on) {
     const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
-    if (on) bits_[slot / 64] |= bit;
-    else bits_[slot / 64] &= ~bit;
+    if (on)
+      bits_[slot / 64] |= bit;
+    else
+      bits_[slot / 64] &= ~bit;
   }
 
   Nodes& nodes_;

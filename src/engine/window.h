@@ -16,8 +16,8 @@
 namespace bartleby {
 
 enum class Mark : std::uint8_t {
-  kOpen = 0,   // queued or running in a fast lane
-  kHandled,    // plain success, counted once the commit covers it
+  kOpen = 0,  // queued or running in a fast lane
+  kHandled,   // plain success, counted once the commit covers it
   kSkipped,
   kElsewhere,  // no record here, or a slow lane, or counted already
 };

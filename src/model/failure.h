@@ -1,4 +1,5 @@
 // Failure kinds and letter reasons, with their names on the wire.
+// A kind decides how to go on with a message; a reason says why it is a letter.
 #pragma once
 
 #include <array>
@@ -11,10 +12,18 @@ namespace bartleby {
 
 // Decides whether and how to retry.
 enum class Kind : std::uint8_t {
-  kTransient, kTimeout, kUnavailable, kThrottled, kConfig, kPermanent, kMalformed, kSecurity, kCrash,
+  kTransient,
+  kTimeout,
+  kUnavailable,
+  kThrottled,
+  kConfig,
+  kPermanent,
+  kMalformed,
+  kSecurity,
+  kCrash,
 };
-constexpr std::array<std::string_view, 9> kKindNames = {
-    "transient", "timeout", "unavailable", "throttled", "config", "permanent", "malformed", "security", "crash"};
+constexpr std::array<std::string_view, 9> kKindNames = {"transient", "timeout",   "unavailable", "throttled", "config",
+                                                        "permanent", "malformed", "security",    "crash"};
 constexpr std::size_t kKinds = kKindNames.size();
 
 // Never retried, and never held back by the outage guard.
@@ -22,12 +31,21 @@ constexpr bool is_final(Kind k) { return k == Kind::kPermanent || k == Kind::kMa
 
 // Why a message became a letter.
 enum class Reason : std::uint8_t {
-  kExhausted, kRejected, kMalformed, kSecurity, kProcessCrash, kMaxHops, kGivenUp, kExpiring, kLostByRetention,
-  kTooLarge, kUnknown,
+  kExhausted,
+  kRejected,
+  kMalformed,
+  kSecurity,
+  kProcessCrash,
+  kMaxHops,
+  kGivenUp,
+  kExpiring,
+  kLostByRetention,
+  kTooLarge,
+  kUnknown,
 };
-constexpr std::array<std::string_view, 11> kReasonNames = {
-    "EXHAUSTED", "REJECTED", "MALFORMED", "SECURITY", "PROCESS_CRASH", "MAX_HOPS",
-    "GIVEN_UP",  "EXPIRING", "LOST_BY_RETENTION", "TOO_LARGE", "UNKNOWN"};
+constexpr std::array<std::string_view, 11> kReasonNames = {"EXHAUSTED",         "REJECTED",  "MALFORMED", "SECURITY",
+                                                           "PROCESS_CRASH",     "MAX_HOPS",  "GIVEN_UP",  "EXPIRING",
+                                                           "LOST_BY_RETENTION", "TOO_LARGE", "UNKNOWN"};
 
 constexpr std::string_view name(Kind k) { return kKindNames[static_cast<std::size_t>(k)]; }
 constexpr std::string_view name(Reason r) { return kReasonNames[static_cast<std::size_t>(r)]; }

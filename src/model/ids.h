@@ -1,4 +1,5 @@
-// The numbers of the domain, each a type of its own.
+// The numbers of the domain, each a type of its own, so that one cannot be passed for another.
+// Arithmetic is written out with `.v`.
 #pragma once
 
 #include <cstdint>

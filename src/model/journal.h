@@ -61,9 +61,9 @@ struct JournalStory {
 
   bool operator==(const JournalStory& o) const {
     if (error != o.error || record.has_value() != o.record.has_value()) return false;
-    return !record || (record->offset == o.record->offset && record->timestamp == o.record->timestamp &&
-                       record->key == o.record->key && record->value == o.record->value &&
-                       record->headers == o.record->headers);
+    return !record ||
+           (record->offset == o.record->offset && record->timestamp == o.record->timestamp &&
+            record->key == o.record->key && record->value == o.record->value && record->headers == o.record->headers);
   }
 };
 

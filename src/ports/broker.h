@@ -124,7 +124,7 @@ struct LogRangeRead {
   std::uint64_t request;
   bool answered;
   Offset start;
-  Offset end;  // next offset to be written, as far as committed reads can see (last stable offset)
+  Offset end;             // next offset to be written, as far as committed reads can see (last stable offset)
   Offset high_watermark;  // at or above `end`
 };
 

@@ -99,8 +99,10 @@ RecordRef Pump::ref_of(const Place& place, Record record) {
   RecordRef r;
   r.offset = record.offset;
   r.timestamp = record.timestamp;
-  if (record.key) r.lane = lane_of(*record.key);
-  else r.flags |= kKeyless;
+  if (record.key)
+    r.lane = lane_of(*record.key);
+  else
+    r.flags |= kKeyless;
   r.size = static_cast<std::uint32_t>(payload_size(record) + 64);
   r.case_id = a.case_id;
   if (a.skip) r.flags |= kSkip;
@@ -129,7 +131,8 @@ void Pump::take(BrokerEvent& event) {
           const auto topic = config_.topics.find(in.tp.topic);
           BARTLEBY_ASSERT(topic != config_.topics.end());
           places_[in.ref.index] = Place{.ref = in.ref, .tp = in.tp, .topic = &topic->second};
-          events_.push_back(AssignedIn{in.ref, topic->second.traits, static_cast<std::uint32_t>(hash64(topic->second.dlq.topic))});
+          events_.push_back(
+              AssignedIn{in.ref, topic->second.traits, static_cast<std::uint32_t>(hash64(topic->second.dlq.topic))});
         } else if constexpr (std::is_same_v<T, PartitionRevoked>) {
           events_.push_back(RevokedIn{in.ref});
         } else if constexpr (std::is_same_v<T, PartitionLost>) {
@@ -148,7 +151,9 @@ void Pump::take(BrokerEvent& event) {
           WriteIn out{in.serial, in.result, {}};
           if (in.serial == write_serial_)
             for (const RefusedRecord& r : in.refused)
-              if (r.index < planned_of_.size()) out.refused.push_back({planned_of_[r.index].plan, r.why, refusal_story(planned_of_[r.index].topic, r.why)});
+              if (r.index < planned_of_.size())
+                out.refused.push_back(
+                    {planned_of_[r.index].plan, r.why, refusal_story(planned_of_[r.index].topic, r.why)});
           events_.push_back(std::move(out));
         } else if constexpr (std::is_same_v<T, WriteResolved>) {
           ResolvedIn out{in.serial, in.answered, {}};
@@ -185,7 +190,8 @@ void Pump::take(BrokerEvent& event) {
 // Only an emitted record's refusal is the handler's business; its topic is known here alone.
 std::uint32_t Pump::refusal_story(const std::string& topic, Refusal why) {
   if (topic.empty()) return kNone;
-  constexpr std::array<const char*, 4> kTexts = {"too large for", "not allowed to write to", "there is no topic", "timed out writing to"};
+  constexpr std::array<const char*, 4> kTexts = {"too large for", "not allowed to write to", "there is no topic",
+                                                 "timed out writing to"};
   return new_story({{"EmitRefused", std::string(kTexts[static_cast<std::size_t>(why)]) + " " + topic, ""}, {}});
 }
 
@@ -245,18 +251,22 @@ void Pump::log_range_read(const LogRangeRead& in) {
   if (p == nullptr) return;
   const TopicPartition journal{p->topic->journal, p->tp.partition};
   if (request.asked == Asked::kLog) {
-    if (in.answered) events_.push_back(LogIn{request.ref, in.start, in.end, 0});
-    else member_.read_log_range(ask({.asked = Asked::kLog, .ref = request.ref, .journal = {}}), p->tp);
+    if (in.answered)
+      events_.push_back(LogIn{request.ref, in.start, in.end, 0});
+    else
+      member_.read_log_range(ask({.asked = Asked::kLog, .ref = request.ref, .journal = {}}), p->tp);
   } else if (request.asked == Asked::kJournalEnd) {
     if (!in.answered) {
       events_.push_back(JournalIn{request.ref, false, {}, true});
     } else {
       // To the high watermark as it stands now: what was written before the stable read lies below it.
-      member_.read_range(ask({.asked = Asked::kJournal, .ref = request.ref, .journal = {}}), journal, in.start, in.high_watermark, {});
+      member_.read_range(ask({.asked = Asked::kJournal, .ref = request.ref, .journal = {}}), journal, in.start,
+                         in.high_watermark, {});
     }
   } else if (request.asked == Asked::kTailEnd) {
     if (in.answered && in.end > p->tail_from)
-      member_.read_range(ask({.asked = Asked::kTail, .ref = request.ref, .journal = {}}), journal, p->tail_from, in.end, {});
+      member_.read_range(ask({.asked = Asked::kTail, .ref = request.ref, .journal = {}}), journal, p->tail_from, in.end,
+                         {});
     else
       p->tailing = false;
   }
@@ -268,7 +278,8 @@ void Pump::tail_journals(Now now) {
     p.next_tail = now.steady + config_.tail;
     if (p.tailing) continue;
     p.tailing = true;
-    member_.read_log_range(ask({.asked = Asked::kTailEnd, .ref = p.ref, .journal = {}}), {p.topic->journal, p.tp.partition});
+    member_.read_log_range(ask({.asked = Asked::kTailEnd, .ref = p.ref, .journal = {}}),
+                           {p.topic->journal, p.tp.partition});
   }
 }
 

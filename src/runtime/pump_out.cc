@@ -28,23 +28,27 @@ void Pump::carry_out(Command& command) {
           Place* p = place(c.ref);
           if (p == nullptr) return;
           if constexpr (std::is_same_v<T, ReadOffsets>) {
-            member_.read_offsets(ask({.asked = Asked::kOffsets, .ref = c.ref, .stability = c.stability, .journal = {}}), {p->tp}, c.stability);
+            member_.read_offsets(ask({.asked = Asked::kOffsets, .ref = c.ref, .stability = c.stability, .journal = {}}),
+                                 {p->tp}, c.stability);
           } else if constexpr (std::is_same_v<T, FenceWriter>) {
             member_.fence_writer(ask({.asked = Asked::kFence, .ref = c.ref, .journal = {}}), c.writer);
           } else if constexpr (std::is_same_v<T, ReadLog>) {
             member_.read_log_range(ask({.asked = Asked::kLog, .ref = c.ref, .journal = {}}), p->tp);
           } else if constexpr (std::is_same_v<T, ReadJournal>) {
-            member_.read_log_range(ask({.asked = Asked::kJournalEnd, .ref = c.ref, .journal = {}}), {p->topic->journal, p->tp.partition});
+            member_.read_log_range(ask({.asked = Asked::kJournalEnd, .ref = c.ref, .journal = {}}),
+                                   {p->topic->journal, p->tp.partition});
           } else if constexpr (std::is_same_v<T, StartReading>) {
             member_.start(c.ref, c.from);
           } else if constexpr (std::is_same_v<T, SetIntake>) {
             member_.set_intake(c.ref, c.open);
           } else if constexpr (std::is_same_v<T, ReadMessage>) {
-            member_.read_range(ask({.asked = Asked::kMessage, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp, c.offset, next(c.offset), {});
+            member_.read_range(ask({.asked = Asked::kMessage, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp,
+                               c.offset, next(c.offset), {});
           } else if constexpr (std::is_same_v<T, Sweep>) {
             auto lanes = std::make_shared<const std::vector<Lane>>(std::move(c.lanes));
-            member_.read_range(ask({.asked = Asked::kSweep, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp, c.from, c.to,
-                               [lanes](const Record& r) { return r.key && std::ranges::binary_search(*lanes, lane_of(*r.key)); });
+            member_.read_range(
+                ask({.asked = Asked::kSweep, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp, c.from, c.to,
+                [lanes](const Record& r) { return r.key && std::ranges::binary_search(*lanes, lane_of(*r.key)); });
           } else if constexpr (std::is_same_v<T, CancelSweep>) {
             for (auto at = requests_.begin(); at != requests_.end(); ++at)
               if (at->second.asked == Asked::kSweep && at->second.ref == c.ref && at->second.serial == c.serial) {
@@ -74,13 +78,16 @@ void Pump::write(WritePlan& plan) {
     const PlannedRecord& planned = plan.records[i];
     write_record(planned, *place(plan.cuts[planned.partition].ref), w.records);
     while (planned_of_.size() < w.records.size())
-      planned_of_.push_back({static_cast<std::uint32_t>(i), planned.type == RecordType::kEmit ? w.records[planned_of_.size()].topic : ""});
+      planned_of_.push_back({static_cast<std::uint32_t>(i),
+                             planned.type == RecordType::kEmit ? w.records[planned_of_.size()].topic : ""});
   }
   member_.write(std::move(w));
 }
 
 void Pump::write_record(const PlannedRecord& planned, const Place& place, std::vector<OutRecord>& out) const {
-  const auto story_of = [&]() -> JournalStory { return planned.story == kNone ? JournalStory{} : stories_[planned.story]; };
+  const auto story_of = [&]() -> JournalStory {
+    return planned.story == kNone ? JournalStory{} : stories_[planned.story];
+  };
   const auto facts_of = [&] {
     const auto& m = std::get<MessageEntry>(planned.entry);
     LetterFacts f;
@@ -103,7 +110,11 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
     case RecordType::kJournalPut: {
       JournalStory story = story_of();
       if (planned.slot != kNone) story.record = *slots_[planned.slot].record;
-      out.push_back({place.topic->journal, place.tp.partition, journal_key(planned.entry), journal_value(planned.entry, story), {}});
+      out.push_back({place.topic->journal,
+                     place.tp.partition,
+                     journal_key(planned.entry),
+                     journal_value(planned.entry, story),
+                     {}});
       return;
     }
     case RecordType::kJournalErase:
@@ -114,9 +125,12 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       const JournalStory story = story_of();
       facts.error = story.error;
       Record record;
-      if (planned.slot != kNone) record = *slots_[planned.slot].record;
-      else if (story.record) record = *story.record;
-      for (OutRecord& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq)) out.push_back(std::move(r));
+      if (planned.slot != kNone)
+        record = *slots_[planned.slot].record;
+      else if (story.record)
+        record = *story.record;
+      for (OutRecord& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq))
+        out.push_back(std::move(r));
       return;
     }
     case RecordType::kEmit:
@@ -124,8 +138,11 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       return;
     case RecordType::kOutcome: {
       const LetterFacts facts = facts_of();
-      const char* verdict = planned.fate == Fate::kReject ? "DEAD" : planned.fate == Fate::kSkip ? "SKIPPED" : "APPLIED";
-      out.push_back({config_.outcomes, std::nullopt, message_id(facts), std::string("{\"outcome\":\"") + verdict + "\"}", {}});
+      const char* verdict = planned.fate == Fate::kReject ? "DEAD"
+                            : planned.fate == Fate::kSkip ? "SKIPPED"
+                                                          : "APPLIED";
+      out.push_back(
+          {config_.outcomes, std::nullopt, message_id(facts), std::string("{\"outcome\":\"") + verdict + "\"}", {}});
       return;
     }
   }

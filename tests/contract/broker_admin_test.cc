@@ -31,8 +31,7 @@ TEST_P(BrokerContract, EnsureTopicsAddsPartitionsAndNeverTakesAny) {
   more.partitions = 4;
   ASSERT_EQ(broker().ensure_topics({more})->front().partitions, 4);
   more.partitions = 1;
-  ASSERT_EQ(broker().ensure_topics({more})->front().partitions, 4)
-      << "what is there now, not what was wanted";
+  ASSERT_EQ(broker().ensure_topics({more})->front().partitions, 4) << "what is there now, not what was wanted";
   EXPECT_EQ(broker().log_range(tp), (std::pair(Offset(0), Offset(1))));
   EXPECT_TRUE(broker().log_range({tp.topic, Partition(3)}).has_value());
 }
@@ -48,8 +47,7 @@ TEST_P(BrokerContract, ANewGroupHasNoOffsetOnAnyPartition) {
 TEST_P(BrokerContract, TheFirstCommitOfAGroupIsReadBackAndSeenByItsMembers) {
   const std::string t = topic(2), group = rig().fresh("group");
   const TopicPartition p0{t, Partition(0)}, p1{t, Partition(1)};
-  ASSERT_TRUE(
-      broker().commit_first(group, {{p0, Offset(3), "first"}, {p1, Offset(0), ""}}).has_value());
+  ASSERT_TRUE(broker().commit_first(group, {{p0, Offset(3), "first"}, {p1, Offset(0), ""}}).has_value());
   const auto found = broker().group_offsets(group, {t});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->at(0).offset, Offset(3));
@@ -132,8 +130,7 @@ TEST_P(BrokerContract, AKeyDecidesThePartitionAsInEveryOtherKafkaClient) {
 
 TEST_P(BrokerContract, ARecordWithoutAKeyGoesToSomePartition) {
   const std::string t = topic(3);
-  for (int i = 0; i < 6; ++i)
-    ASSERT_TRUE(broker().produce({{t, std::nullopt, std::nullopt, "v", {}}}).has_value());
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(broker().produce({{t, std::nullopt, std::nullopt, "v", {}}}).has_value());
   std::int64_t total = 0;
   for (std::int32_t p = 0; p < 3; ++p) total += broker().log_range({t, Partition(p)})->second.v;
   EXPECT_EQ(total, 6);
@@ -142,8 +139,7 @@ TEST_P(BrokerContract, ARecordWithoutAKeyGoesToSomePartition) {
 TEST_P(BrokerContract, TheLogRangeOfWhatIsNotThereIsNotFound) {
   const std::string t = topic(1);
   EXPECT_EQ(broker().log_range({t, Partition(1)}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(broker().log_range({rig().fresh("nowhere"), Partition(0)}).error().code,
-            ErrorCode::kNotFound);
+  EXPECT_EQ(broker().log_range({rig().fresh("nowhere"), Partition(0)}).error().code, ErrorCode::kNotFound);
 }
 
 }  // namespace

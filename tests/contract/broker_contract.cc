@@ -9,8 +9,7 @@ void Probe::poll(Duration wait) {
   const std::size_t before = events_.size();
   member_->poll(events_, wait);
   for (std::size_t i = before; i < events_.size(); ++i) {
-    if (const auto* given = std::get_if<PartitionAssigned>(&events_[i]))
-      held_.push_back({given->tp, given->ref});
+    if (const auto* given = std::get_if<PartitionAssigned>(&events_[i])) held_.push_back({given->tp, given->ref});
     if (const auto* lost = std::get_if<PartitionLost>(&events_[i]))
       std::erase_if(held_, [&](const Held& h) { return h.ref == lost->ref; });
   }
@@ -32,8 +31,7 @@ void Probe::release(const TopicPartition& tp) {
 std::vector<Record> Probe::records(PartitionRef ref) const {
   std::vector<Record> found;
   for (const BrokerEvent& event : events_)
-    if (const auto* fetched = std::get_if<RecordsFetched>(&event);
-        fetched != nullptr && fetched->ref == ref)
+    if (const auto* fetched = std::get_if<RecordsFetched>(&event); fetched != nullptr && fetched->ref == ref)
       found.insert(found.end(), fetched->records.begin(), fetched->records.end());
   return found;
 }
@@ -41,8 +39,7 @@ std::vector<Record> Probe::records(PartitionRef ref) const {
 std::optional<Offset> Probe::end(PartitionRef ref) const {
   std::optional<Offset> last;
   for (const BrokerEvent& event : events_)
-    if (const auto* end = std::get_if<EndReached>(&event); end != nullptr && end->ref == ref)
-      last = end->next;
+    if (const auto* end = std::get_if<EndReached>(&event); end != nullptr && end->ref == ref) last = end->next;
   return last;
 }
 
@@ -54,8 +51,7 @@ std::vector<std::string> values(const std::vector<Record>& records) {
 
 // ---- The world ---------------------------------------------------------------------------------------
 
-std::string BrokerContract::topic(std::int32_t partitions, bool compacted,
-                                  std::size_t max_message) {
+std::string BrokerContract::topic(std::int32_t partitions, bool compacted, std::size_t max_message) {
   TopicSpec spec;
   spec.name = rig_->fresh("topic");
   spec.partitions = partitions;
@@ -66,15 +62,13 @@ std::string BrokerContract::topic(std::int32_t partitions, bool compacted,
   return spec.name;
 }
 
-Probe& BrokerContract::join(const std::string& group, const std::vector<std::string>& topics,
-                            Duration session) {
+Probe& BrokerContract::join(const std::string& group, const std::vector<std::string>& topics, Duration session) {
   auto member = broker().join({group, topics, "host" + std::to_string(probes_.size()), session});
   EXPECT_TRUE(member.has_value());
   return probes_.emplace_back(std::move(*member));
 }
 
-std::vector<Offset> BrokerContract::produce(const TopicPartition& tp,
-                                            const std::vector<std::string>& texts) {
+std::vector<Offset> BrokerContract::produce(const TopicPartition& tp, const std::vector<std::string>& texts) {
   std::vector<OutRecord> records;
   for (const std::string& text : texts) records.push_back(out(tp, "key", text));
   const auto offsets = broker().produce(records);
@@ -101,8 +95,7 @@ void BrokerContract::look_on(Duration time) {
 }
 
 PartitionRef BrokerContract::assigned(Probe& probe, const TopicPartition& tp) {
-  EXPECT_TRUE(await([&] { return probe.ref(tp).has_value(); }))
-      << tp.topic << "/" << tp.partition.v;
+  EXPECT_TRUE(await([&] { return probe.ref(tp).has_value(); })) << tp.topic << "/" << tp.partition.v;
   return probe.ref(tp).value_or(PartitionRef{});
 }
 
@@ -114,8 +107,7 @@ PartitionRef BrokerContract::reading(Probe& probe, const TopicPartition& tp, Off
 
 // ---- Requests ----------------------------------------------------------------------------------------
 
-WriteSerial BrokerContract::send(Probe& probe, std::vector<OutRecord> records,
-                                 std::vector<OffsetToCommit> to_commit) {
+WriteSerial BrokerContract::send(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> to_commit) {
   const WriteSerial serial(probe.next_number++);
   probe->write({serial, std::move(records), std::move(to_commit)});
   return serial;
@@ -168,8 +160,7 @@ WriteResolved BrokerContract::resolve(Probe& probe, WriteSerial serial) {
   EXPECT_TRUE(await([&] {
     if (probe.count<WriteResolved>() == answers) return false;
     answers = probe.count<WriteResolved>();
-    const auto* found =
-        probe.find<WriteResolved>([&](const auto& r) { return r.serial == serial && r.answered; });
+    const auto* found = probe.find<WriteResolved>([&](const auto& r) { return r.serial == serial && r.answered; });
     if (found != nullptr)
       last = *found;
     else
@@ -210,13 +201,11 @@ bool BrokerContract::fence(Probe& probe, const std::string& transactional_id) {
   return found != nullptr && found->answered;
 }
 
-Range BrokerContract::range(Probe& probe, const TopicPartition& tp, Offset from, Offset to,
-                            LaneFilter filter) {
+Range BrokerContract::range(Probe& probe, const TopicPartition& tp, Offset from, Offset to, LaneFilter filter) {
   const std::uint64_t request = probe.next_number++;
   probe->read_range(request, tp, from, to, std::move(filter));
   EXPECT_TRUE(await([&] {
-    return probe.find<RangeRead>(
-               [&](const RangeRead& r) { return r.request == request && r.end; }) != nullptr;
+    return probe.find<RangeRead>([&](const RangeRead& r) { return r.request == request && r.end; }) != nullptr;
   }));
   Range whole;
   whole.next = from;

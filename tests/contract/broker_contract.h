@@ -30,8 +30,7 @@ class Probe {
   template <class Event, class Predicate>
   const Event* find(Predicate predicate) const {
     for (const BrokerEvent& event : events_)
-      if (const auto* found = std::get_if<Event>(&event); found != nullptr && predicate(*found))
-        return found;
+      if (const auto* found = std::get_if<Event>(&event); found != nullptr && predicate(*found)) return found;
     return nullptr;
   }
   template <class Event>
@@ -75,10 +74,8 @@ class BrokerContract : public testing::TestWithParam<RigFactory> {
   Broker& broker() { return rig_->broker(); }
 
   // ---- The world
-  std::string topic(std::int32_t partitions = 1, bool compacted = false,
-                    std::size_t max_message = 1024 * 1024);
-  Probe& join(const std::string& group, const std::vector<std::string>& topics,
-              Duration session = Duration(10000));
+  std::string topic(std::int32_t partitions = 1, bool compacted = false, std::size_t max_message = 1024 * 1024);
+  Probe& join(const std::string& group, const std::vector<std::string>& topics, Duration session = Duration(10000));
   std::vector<Offset> produce(const TopicPartition& tp, const std::vector<std::string>& values);
   void kill(Probe& probe) { rig_->kill(probe.take()); }
 
@@ -90,23 +87,19 @@ class BrokerContract : public testing::TestWithParam<RigFactory> {
   PartitionRef reading(Probe& probe, const TopicPartition& tp, Offset from = Offset(0));
 
   // ---- Requests, with their answer
-  WriteSerial send(Probe& probe, std::vector<OutRecord> records,
-                   std::vector<OffsetToCommit> offsets);
+  WriteSerial send(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> offsets);
   WriteAnswered answer(Probe& probe, WriteSerial serial);
-  WriteAnswered write(Probe& probe, std::vector<OutRecord> records,
-                      std::vector<OffsetToCommit> offsets);
+  WriteAnswered write(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> offsets);
   // Tries again as long as it is not done, as a worker would.
-  WriteAnswered write_until_done(Probe& probe, std::vector<OutRecord> records,
-                                 std::vector<OffsetToCommit> offsets);
+  WriteAnswered write_until_done(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> offsets);
   // A write that stays open: returns when `observer` finds the offset of `tp` pending.
-  void leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate,
-                  std::vector<OutRecord> records, OffsetToCommit offset);
+  void leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate, std::vector<OutRecord> records,
+                  OffsetToCommit offset);
   WriteResolved resolve(Probe& probe, WriteSerial serial);  // until answered
   OffsetsRead offsets(Probe& probe, const TopicPartition& tp, Stability stability);
   CommittedOffset stable(Probe& probe, const TopicPartition& tp);  // until answered
   bool fence(Probe& probe, const std::string& transactional_id);
-  Range range(Probe& probe, const TopicPartition& tp, Offset from, Offset to,
-              LaneFilter filter = {});
+  Range range(Probe& probe, const TopicPartition& tp, Offset from, Offset to, LaneFilter filter = {});
   LogRangeRead log_range(Probe& probe, const TopicPartition& tp);
 
  private:
@@ -122,7 +115,6 @@ std::vector<std::string> values(const std::vector<Record>& records);
 
 // A test that needs what the rig's broker cannot be made to do says so and ends.
 #define BARTLEBY_NEEDS(capability) \
-  if (!rig().can().capability)     \
-  GTEST_SKIP() << GetParam().name << " cannot be made to do this: " #capability
+  if (!rig().can().capability) GTEST_SKIP() << GetParam().name << " cannot be made to do this: " #capability
 
 }  // namespace bartleby::contract

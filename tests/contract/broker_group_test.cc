@@ -36,11 +36,9 @@ TEST_P(BrokerContract, RecordsComeInOrderAndThenTheEnd) {
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = reading(a, tp);
   ASSERT_TRUE(await([&] { return a.end(ref) == next(at.back()); }));
-  EXPECT_EQ(values(a.records(ref)),
-            (std::vector<std::string>{"one", "two", "three", "four", "five", "six", "seven"}));
+  EXPECT_EQ(values(a.records(ref)), (std::vector<std::string>{"one", "two", "three", "four", "five", "six", "seven"}));
   for (std::size_t i = 0; i < at.size(); ++i) EXPECT_EQ(a.records(ref)[i].offset, at[i]);
-  EXPECT_TRUE(std::holds_alternative<EndReached>(a.events().back()))
-      << "the end comes after the last record";
+  EXPECT_TRUE(std::holds_alternative<EndReached>(a.events().back())) << "the end comes after the last record";
 }
 
 TEST_P(BrokerContract, TheEndOfAnEmptyPartitionIsTold) {
@@ -98,16 +96,14 @@ TEST_P(BrokerContract, TwoMembersShareThePartitions) {
     for (Probe* p : {&a, &b})
       for (std::int32_t n = 0; n < 4; ++n) {
         const auto ref = p->ref({t, Partition(n)});
-        if (!ref || !p->find<PartitionRevoked>([&](const auto& r) { return r.ref == *ref; }))
-          continue;
+        if (!ref || !p->find<PartitionRevoked>([&](const auto& r) { return r.ref == *ref; })) continue;
         p->release({t, Partition(n)});
       }
     return a.owned() == 2 && b.owned() == 2;
   };
   ASSERT_TRUE(await(hand_over));
   for (std::int32_t n = 0; n < 4; ++n)
-    EXPECT_NE(a.ref({t, Partition(n)}).has_value(), b.ref({t, Partition(n)}).has_value())
-        << "partition " << n;
+    EXPECT_NE(a.ref({t, Partition(n)}).has_value(), b.ref({t, Partition(n)}).has_value()) << "partition " << n;
 }
 
 TEST_P(BrokerContract, ARevokedPartitionGoesToTheOtherOnlyWhenItWasReleased) {
@@ -190,8 +186,7 @@ TEST_P(BrokerContract, AThawedMemberHearsThatItIsOutAndOfItsOldAssignmentNoMore)
   ASSERT_TRUE(await([&] { return a.count<PartitionLost>() == 1; }));
   EXPECT_EQ(a.find<PartitionLost>(kAnyEvent)->ref, ref);
   EXPECT_TRUE(b.ref(tp).has_value());
-  const std::size_t buffered =
-      a.records(ref).size();  // what it had may still have come, but before
+  const std::size_t buffered = a.records(ref).size();  // what it had may still have come, but before
   produce(tp, {"3"});
   look_on(rig().quiet());
   EXPECT_EQ(a.records(ref).size(), buffered);

@@ -31,8 +31,7 @@ TEST_P(BrokerContract, AFilteredRangeHandsOutWhatPassesAndGoesOverTheRest) {
   const TopicPartition tp{topic(), Partition(0)};
   produce(tp, {"a0", "b1", "a2", "b3", "b4", "b5", "b6"});
   Probe& a = join(rig().fresh("group"), {tp.topic});
-  const Range read =
-      range(a, tp, Offset(0), Offset(7), [](const Record& r) { return r.value->starts_with('a'); });
+  const Range read = range(a, tp, Offset(0), Offset(7), [](const Record& r) { return r.value->starts_with('a'); });
   EXPECT_EQ(values(read.records), (std::vector<std::string>{"a0", "a2"}));
   EXPECT_EQ(read.next, Offset(7));
 }
@@ -71,8 +70,8 @@ TEST_P(BrokerContract, ARangeGoesOverMarkersAndOverRecordsThatWereTakenBack) {
   const PartitionRef ref = assigned(a, tp);
   for (int i = 0; i < 5; ++i) {
     write_until_done(a, {out(to, "k", std::to_string(i))}, {{ref, Offset(i), ""}});
-    const WriteAnswered refused = write(
-        a, {out(to, "k", "aborted"), out(to, "k", std::string(2000, 'x'))}, {{ref, Offset(i), ""}});
+    const WriteAnswered refused =
+        write(a, {out(to, "k", "aborted"), out(to, "k", std::string(2000, 'x'))}, {{ref, Offset(i), ""}});
     EXPECT_EQ(refused.result, WriteResult::kRefused);
   }
   ASSERT_TRUE(await([&] {
@@ -86,8 +85,7 @@ TEST_P(BrokerContract, ARangeGoesOverMarkersAndOverRecordsThatWereTakenBack) {
 
   Probe& b = join(rig().fresh("group"), {to.topic});
   const PartitionRef reader = reading(b, to);
-  ASSERT_TRUE(await([&] { return b.end(reader) == end; }))
-      << "the end is told behind the last marker";
+  ASSERT_TRUE(await([&] { return b.end(reader) == end; })) << "the end is told behind the last marker";
   EXPECT_EQ(values(b.records(reader)), (std::vector<std::string>{"0", "1", "2", "3", "4"}));
 }
 
@@ -98,10 +96,8 @@ TEST_P(BrokerContract, AnEndThatMovesByMarkersAloneIsTold) {
   Probe& b = join(rig().fresh("group"), {to.topic});
   const PartitionRef reader = reading(b, to);
   ASSERT_TRUE(await([&] { return b.end(reader) == Offset(0); }));
-  EXPECT_EQ(
-      write(a, {out(to, "k", "v"), out(to, "k", std::string(2000, 'x'))}, {{ref, Offset(1), ""}})
-          .result,
-      WriteResult::kRefused);
+  EXPECT_EQ(write(a, {out(to, "k", "v"), out(to, "k", std::string(2000, 'x'))}, {{ref, Offset(1), ""}}).result,
+            WriteResult::kRefused);
   ASSERT_TRUE(await([&] {
     const LogRangeRead log = log_range(a, to);
     return log.end == log.high_watermark && b.end(reader) == log.end;
@@ -138,8 +134,7 @@ TEST_P(BrokerContract, ARangeIsHeldBackAsLongAsATransactionIsOpen) {
   EXPECT_EQ(a.find<RangeRead>(mine), nullptr);
   ASSERT_EQ(answer(a, serial).result, WriteResult::kUnknown);
   resolve(a, serial);
-  ASSERT_TRUE(await(
-      [&] { return a.find<RangeRead>([&](const RangeRead& r) { return mine(r) && r.end; }); }));
+  ASSERT_TRUE(await([&] { return a.find<RangeRead>([&](const RangeRead& r) { return mine(r) && r.end; }); }));
   std::vector<std::string> read;
   for (const BrokerEvent& event : a.events())
     if (const auto* slice = std::get_if<RangeRead>(&event); slice != nullptr && mine(*slice))
@@ -167,8 +162,7 @@ TEST_P(BrokerContract, SeveralRangesAreReadAtOnce) {
   a->read_range(1001, tp, Offset(0), Offset(6), {});
   a->read_range(1002, tp, Offset(3), Offset(5), {});
   auto ended = [&](std::uint64_t request) {
-    return a.find<RangeRead>([&](const RangeRead& r) { return r.request == request && r.end; }) !=
-           nullptr;
+    return a.find<RangeRead>([&](const RangeRead& r) { return r.request == request && r.end; }) != nullptr;
   };
   EXPECT_TRUE(await([&] { return ended(1001) && ended(1002); }));
 }
@@ -203,8 +197,7 @@ TEST_P(BrokerContract, CompactionKeepsTheLatestOfEveryKeyAndTheTombstones) {
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
   for (const char* value : {"1", "2", "3"})
-    write_until_done(a, {out(journal, "a", value), out(journal, "b", value)},
-                     {{ref, Offset(0), ""}});
+    write_until_done(a, {out(journal, "a", value), out(journal, "b", value)}, {{ref, Offset(0), ""}});
   OutRecord tombstone = out(journal, "a", "");
   tombstone.value = std::nullopt;
   write_until_done(a, {tombstone}, {{ref, Offset(0), ""}});

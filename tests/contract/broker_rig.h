@@ -46,9 +46,7 @@ class BrokerRig {
   virtual Duration quiet() const { return Duration(2000); }
 
   // A topic or group that no other test uses.
-  virtual std::string fresh(const std::string& what) {
-    return what + "-" + std::to_string(++names_);
-  }
+  virtual std::string fresh(const std::string& what) { return what + "-" + std::to_string(++names_); }
 
   virtual void fate_of_next_write(Member&, Fate) { BARTLEBY_UNREACHABLE(); }
   virtual void freeze(Member&) { BARTLEBY_UNREACHABLE(); }

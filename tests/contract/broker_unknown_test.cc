@@ -20,8 +20,7 @@ TEST_P(BrokerContract, ALostReplyOfACommittedWriteIsUnknownAndResolvesToItsOffse
   EXPECT_EQ(truth.offsets[0].tp, tp);
   EXPECT_EQ(truth.offsets[0].offset, Offset(2));
   EXPECT_EQ(truth.offsets[0].metadata, "after");
-  EXPECT_EQ(values(range(a, dlq, Offset(0), Offset(1)).records),
-            std::vector<std::string>{"letter"});
+  EXPECT_EQ(values(range(a, dlq, Offset(0), Offset(1)).records), std::vector<std::string>{"letter"});
 }
 
 TEST_P(BrokerContract, ALostRequestIsUnknownAndResolvesToWhatWasThereBefore) {
@@ -46,8 +45,7 @@ TEST_P(BrokerContract, ALateRequestNeverTakesEffectAfterResolve) {
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
   std::vector<std::string> written;
-  for (std::int64_t i = 1; i <= 8;
-       ++i) {  // some of them come before the answer to resolve, some after it
+  for (std::int64_t i = 1; i <= 8; ++i) {  // some of them come before the answer to resolve, some after it
     const std::string text = std::to_string(i);
     rig().fate_of_next_write(*a, Fate::kLateRequest);
     const WriteAnswered lost = write(a, {out(dlq, "k", text)}, {{ref, Offset(i), text}});
@@ -144,8 +142,7 @@ TEST_P(BrokerContract, PendingOffsetsOfADeadMemberEndByThemselvesInTheEnd) {
   Probe& b = join(group, {tp.topic});
   leave_open(a, b, tp, Fate::kReplyLostNotDone, {}, {old, Offset(2), "x"});
   kill(a);
-  EXPECT_EQ(stable(b, tp).offset, std::nullopt)
-      << "asked again until the broker gave the transaction up";
+  EXPECT_EQ(stable(b, tp).offset, std::nullopt) << "asked again until the broker gave the transaction up";
 }
 
 TEST_P(BrokerContract, PendingRecordsHoldBackTheEndAndAreNeverHandedOutIfTheyAreTakenBack) {
@@ -214,8 +211,7 @@ TEST_P(BrokerContract, AnUnfinishedWriteOfAFrozenMemberIsNotDoneWhenItWakesUp) {
   const WriteResult result = answer(a, serial).result;
   const CommittedOffset after = stable(b, tp);
   EXPECT_EQ(before.offset, after.offset) << "what the new owner has read stable stays so";
-  EXPECT_EQ(result == WriteResult::kDone, after.offset == Offset(2))
-      << "a freeze may come too late to matter";
+  EXPECT_EQ(result == WriteResult::kDone, after.offset == Offset(2)) << "a freeze may come too late to matter";
 }
 
 }  // namespace

@@ -8,8 +8,7 @@ TEST_P(BrokerContract, RecordsAndOffsetsBecomeVisibleTogether) {
   const TopicPartition tp{topic(), Partition(0)}, dlq{topic(), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
-  const WriteAnswered done =
-      write_until_done(a, {out(dlq, "k", "letter")}, {{ref, Offset(3), "m"}});
+  const WriteAnswered done = write_until_done(a, {out(dlq, "k", "letter")}, {{ref, Offset(3), "m"}});
   ASSERT_EQ(done.offsets.size(), 1u);
   const Range letters = range(a, dlq, Offset(0), next(done.offsets[0]));
   EXPECT_EQ(values(letters.records), std::vector<std::string>{"letter"});
@@ -22,8 +21,8 @@ TEST_P(BrokerContract, AWriteNamesTheOffsetsOfItsRecordsInTheirOrder) {
   const TopicPartition tp{t, Partition(0)}, u0{u, Partition(0)}, u1{u, Partition(1)};
   Probe& a = join(rig().fresh("group"), {t});
   const PartitionRef ref = assigned(a, tp);
-  const WriteAnswered done = write_until_done(
-      a, {out(u1, "k", "a"), out(u0, "k", "b"), out(u1, "k", "c")}, {{ref, Offset(0), ""}});
+  const WriteAnswered done =
+      write_until_done(a, {out(u1, "k", "a"), out(u0, "k", "b"), out(u1, "k", "c")}, {{ref, Offset(0), ""}});
   ASSERT_EQ(done.offsets.size(), 3u);
   EXPECT_LT(done.offsets[0], done.offsets[2]);
   EXPECT_EQ(range(a, u1, done.offsets[2], next(done.offsets[2])).records.at(0).value, "c");
@@ -37,8 +36,7 @@ TEST_P(BrokerContract, OffsetsAloneAndRecordsAloneCanBeWritten) {
   write_until_done(a, {}, {{ref, Offset(1), "x"}});
   EXPECT_EQ(stable(a, tp).offset, Offset(1));
   const WriteAnswered done = write_until_done(a, {out(other, "k", "v")}, {});
-  EXPECT_EQ(values(range(a, other, Offset(0), next(done.offsets.at(0))).records),
-            std::vector<std::string>{"v"});
+  EXPECT_EQ(values(range(a, other, Offset(0), next(done.offsets.at(0))).records), std::vector<std::string>{"v"});
   EXPECT_EQ(stable(a, tp).offset, Offset(1));
 }
 
@@ -47,8 +45,7 @@ TEST_P(BrokerContract, OffsetsOfSeveralPartitionsAreWrittenTogether) {
   Probe& a = join(rig().fresh("group"), {t});
   ASSERT_TRUE(await([&] { return a.owned() == 3; }));
   std::vector<OffsetToCommit> all;
-  for (std::int32_t p = 0; p < 3; ++p)
-    all.push_back({*a.ref({t, Partition(p)}), Offset(10 + p), std::to_string(p)});
+  for (std::int32_t p = 0; p < 3; ++p) all.push_back({*a.ref({t, Partition(p)}), Offset(10 + p), std::to_string(p)});
   write_until_done(a, {}, all);
   for (std::int32_t p = 0; p < 3; ++p) {
     const CommittedOffset found = stable(a, {t, Partition(p)});
@@ -73,8 +70,7 @@ TEST_P(BrokerContract, MetadataOf4096CharactersComesBackExactlyAndOneMoreIsRefus
   const TopicPartition tp{topic(), Partition(0)}, dlq{topic(), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
-  std::string longest =
-      "\xc3\xa4\xe2\x82\xac";  // two characters in five bytes: it is characters that count
+  std::string longest = "\xc3\xa4\xe2\x82\xac";  // two characters in five bytes: it is characters that count
   longest += std::string(4094, 'x');
   write_until_done(a, {}, {{ref, Offset(1), longest}});
   EXPECT_EQ(stable(a, tp).metadata, longest);
@@ -106,8 +102,8 @@ TEST_P(BrokerContract, ARecordThatIsTooLargeIsNamedAndNothingOfTheWriteIsVisible
   const TopicPartition tp{topic(), Partition(0)}, dlq{topic(1, false, 1000), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
-  const std::vector<OutRecord> records = {
-      out(dlq, "k", "small"), out(dlq, "k", std::string(5000, 'x')), out(dlq, "k", "also small")};
+  const std::vector<OutRecord> records = {out(dlq, "k", "small"), out(dlq, "k", std::string(5000, 'x')),
+                                          out(dlq, "k", "also small")};
   const WriteAnswered refused = write(a, records, {{ref, Offset(9), "m"}});
   ASSERT_EQ(refused.result, WriteResult::kRefused);
   ASSERT_EQ(refused.refused.size(), 1u);
@@ -151,13 +147,11 @@ TEST_P(BrokerContract, ARecordThatMayNotBeWrittenIsRefusedUntilItMay) {
 
 TEST_P(BrokerContract, ARecordForAStalledTopicTimesOutAndLeavesNothing) {
   BARTLEBY_NEEDS(stalls);
-  const TopicPartition tp{topic(), Partition(0)}, dlq{topic(), Partition(0)},
-      good{topic(), Partition(0)};
+  const TopicPartition tp{topic(), Partition(0)}, dlq{topic(), Partition(0)}, good{topic(), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
   rig().stall(dlq.topic, true);
-  const WriteAnswered refused =
-      write(a, {out(good, "k", "v"), out(dlq, "k", "v")}, {{ref, Offset(1), ""}});
+  const WriteAnswered refused = write(a, {out(good, "k", "v"), out(dlq, "k", "v")}, {{ref, Offset(1), ""}});
   ASSERT_EQ(refused.result, WriteResult::kRefused);
   ASSERT_EQ(refused.refused.size(), 1u);
   EXPECT_EQ(refused.refused[0].index, 1u);
@@ -177,8 +171,7 @@ TEST_P(BrokerContract, AWriteThatIsNotDoneLeavesNothingAndCanBeTriedAgain) {
   }
   EXPECT_EQ(stable(a, tp).offset, std::nullopt);
   const WriteAnswered done = write_until_done(a, {out(dlq, "k", "v")}, {{ref, Offset(1), ""}});
-  EXPECT_EQ(values(range(a, dlq, Offset(0), next(done.offsets.at(0))).records),
-            std::vector<std::string>{"v"});
+  EXPECT_EQ(values(range(a, dlq, Offset(0), next(done.offsets.at(0))).records), std::vector<std::string>{"v"});
 }
 
 TEST_P(BrokerContract, AWriteForAnAssignmentThatIsOverChangesNothing) {
@@ -210,8 +203,7 @@ TEST_P(BrokerContract, AWriteOfAThawedMemberThatIsOutChangesNothing) {
   write_until_done(b, {}, {{ref, Offset(2), "b"}});
   rig().thaw(*a);
   // Before it polls: it still believes that the partition is its own.
-  EXPECT_EQ(write(a, {out(dlq, "k", "zombie")}, {{old, Offset(9), "a"}}).result,
-            WriteResult::kNotDone);
+  EXPECT_EQ(write(a, {out(dlq, "k", "zombie")}, {{old, Offset(9), "a"}}).result, WriteResult::kNotDone);
   EXPECT_EQ(stable(b, tp).offset, Offset(2));
   EXPECT_EQ(stable(b, tp).metadata, "b");
   EXPECT_TRUE(range(b, dlq, Offset(0), Offset(100)).records.empty());
@@ -224,13 +216,11 @@ TEST_P(BrokerContract, AGenerationThatMovesWithoutAnEventCostsAtMostAnotherTry) 
   Probe& a = join(group, {tp.topic});
   const PartitionRef ref = assigned(a, tp);
   for (std::int64_t i = 1; i <= 5; ++i) {
-    const std::size_t events =
-        a.count<PartitionAssigned>() + a.count<PartitionRevoked>() + a.count<PartitionLost>();
+    const std::size_t events = a.count<PartitionAssigned>() + a.count<PartitionRevoked>() + a.count<PartitionLost>();
     rig().move_generation(group);
     write_until_done(a, {}, {{ref, Offset(i), ""}});
     EXPECT_EQ(stable(a, tp).offset, Offset(i));
-    EXPECT_EQ(a.count<PartitionAssigned>() + a.count<PartitionRevoked>() + a.count<PartitionLost>(),
-              events);
+    EXPECT_EQ(a.count<PartitionAssigned>() + a.count<PartitionRevoked>() + a.count<PartitionLost>(), events);
   }
 }
 
@@ -251,8 +241,7 @@ TEST_P(BrokerContract, KeysValuesAndHeadersSurviveByteForByte) {
   const PartitionRef ref = assigned(a, tp);
   std::string binary;
   for (int i = 0; i < 256; ++i) binary.push_back(static_cast<char>(i));
-  const Headers headers = {{"b", "2"}, {"a", "1"},      {"b", std::nullopt},
-                           {"b", ""},  {"bin", binary}, {"b", "2"}};
+  const Headers headers = {{"b", "2"}, {"a", "1"}, {"b", std::nullopt}, {"b", ""}, {"bin", binary}, {"b", "2"}};
   const std::vector<OutRecord> records = {{to.topic, to.partition, std::nullopt, "no key", {}},
                                           {to.topic, to.partition, "", "empty key", {}},
                                           {to.topic, to.partition, "tombstone", std::nullopt, {}},

@@ -8,8 +8,7 @@ namespace {
 
 class SimRig : public BrokerRig {
  public:
-  SimRig(std::uint64_t seed, const sim::BrokerFaults& faults)
-      : scheduler_(seed), cluster_(scheduler_, faults) {}
+  SimRig(std::uint64_t seed, const sim::BrokerFaults& faults) : scheduler_(seed), cluster_(scheduler_, faults) {}
 
   Broker& broker() override { return cluster_; }
   Capabilities can() const override {
@@ -31,9 +30,7 @@ class SimRig : public BrokerRig {
   void thaw(Member& member) override { cluster_.thaw(own(member)); }
   void kill(std::unique_ptr<Member> member) override { cluster_.kill(own(*member)); }
   void move_generation(const std::string& group) override { cluster_.bump_generation(group); }
-  void delete_before(const TopicPartition& tp, Offset offset) override {
-    cluster_.delete_before(tp, offset);
-  }
+  void delete_before(const TopicPartition& tp, Offset offset) override { cluster_.delete_before(tp, offset); }
   void compact(const TopicPartition& tp) override { cluster_.compact(tp); }
   void deny(const std::string& topic, bool denied) override { cluster_.deny(topic, denied); }
   void stall(const std::string& topic, bool stalled) override { cluster_.stall(topic, stalled); }

@@ -39,7 +39,8 @@ void Checker::produced_outside(const OutRecord& record, Now now) {
   auto entry = decode_journal(*record.key, *record.value);
   if (!entry) return fail("an obituary that cannot be read");
   if (const auto* o = std::get_if<Obituary>(&entry->entry))
-    if (Story* s = find(tp, o->offset); s != nullptr && s->timestamp == o->timestamp && !s->obituary_at) s->obituary_at = now.steady;
+    if (Story* s = find(tp, o->offset); s != nullptr && s->timestamp == o->timestamp && !s->obituary_at)
+      s->obituary_at = now.steady;
   watched_[tp].journal.insert_or_assign(*record.key, std::move(*entry));
 }
 
@@ -61,7 +62,8 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
     if (!r.value) {
       const auto old = w.journal.find(*r.key);
       if (old != w.journal.end()) {
-        if (const auto* m = std::get_if<MessageEntry>(&old->second.entry); m != nullptr && m->done) coverage_.saw(Seen::kDoneErased);
+        if (const auto* m = std::get_if<MessageEntry>(&old->second.entry); m != nullptr && m->done)
+          coverage_.saw(Seen::kDoneErased);
         w.journal.erase(old);
       }
       continue;
@@ -74,10 +76,13 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
     if (std::holds_alternative<HeadEntry>(entry->entry)) coverage_.saw(Seen::kHeadEntry);
     if (const auto* m = std::get_if<MessageEntry>(&entry->entry)) {
       Story* s = find({"src", *r.partition}, m->offset);
-      if (s == nullptr) fail("an entry for no message: " + *r.key);
+      if (s == nullptr)
+        fail("an entry for no message: " + *r.key);
       else if (!m->done && !(s->emits && options_.has(Fault::kEmitDenied))) {
-        if (m->attempts > s->failures && !w.excused) fail("more attempts journalled than failed: " + name({"src", *r.partition}, m->offset));
-        if (m->attempts > 0 && !s->had(entry->story.error) && !w.excused && !m->dead) fail("another error's story: " + name({"src", *r.partition}, m->offset));
+        if (m->attempts > s->failures && !w.excused)
+          fail("more attempts journalled than failed: " + name({"src", *r.partition}, m->offset));
+        if (m->attempts > 0 && !s->had(entry->story.error) && !w.excused && !m->dead)
+          fail("another error's story: " + name({"src", *r.partition}, m->offset));
       }
       if (m->done) coverage_.saw(Seen::kDoneEntry);
       if (m->self) coverage_.saw(Seen::kSelfEntry);
@@ -86,7 +91,8 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
     w.journal.insert_or_assign(*r.key, std::move(*entry));
   }
   for (std::size_t i = 0; i < write.offsets.size(); ++i)
-    check_cut(sent.tps[i], write.offsets[i].offset, write.offsets[i].metadata, writer, write.offsets[i].ref.epoch, sent.seq, now);
+    check_cut(sent.tps[i], write.offsets[i].offset, write.offsets[i].metadata, writer, write.offsets[i].ref.epoch,
+              sent.seq, now);
 }
 
 void Checker::take_letters(const Write& write, Now now) {
@@ -104,7 +110,8 @@ void Checker::take_letters(const Write& write, Now now) {
       fail("a letter that cannot be read: " + letter.error().message);
       continue;
     }
-    if (records.size() > 1 || std::ranges::any_of(records[0].headers, [](const auto& h) { return h.first == "bartleby-encoding"; }))
+    if (records.size() > 1 ||
+        std::ranges::any_of(records[0].headers, [](const auto& h) { return h.first == "bartleby-encoding"; }))
       coverage_.saw(Seen::kLetterCompressed);
     coverage_.saw(Seen::kLetter);
     check_letter({letter->facts.topic, letter->facts.partition}, *letter);
@@ -125,11 +132,15 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   if (s->letters > 1 && !w.excused) fail("two letters of " + who);
   if (s->skip) fail("a letter of a message that does not match: " + who);
   const bool lost = f.reason == Reason::kLostByRetention;
-  if (!lost && (letter.record.value != s->value || letter.record.key != s->key)) fail("a letter with other bytes: " + who);
+  if (!lost && (letter.record.value != s->value || letter.record.key != s->key))
+    fail("a letter with other bytes: " + who);
   if (f.last_failure < f.first_failure) fail("failed last before first: " + who);
   // Other reasons can meet a success that was never durable: a process died of it, or its time ran out.
-  const bool by_handler = f.reason == Reason::kExhausted || f.reason == Reason::kRejected || f.reason == Reason::kMalformed;
-  if (by_handler && s->applied && !options_.has(Fault::kThrottle) && !options_.has(Fault::kOutage) && !options_.has(Fault::kOrders) && !unsure) fail("applied and dead: " + who);
+  const bool by_handler =
+      f.reason == Reason::kExhausted || f.reason == Reason::kRejected || f.reason == Reason::kMalformed;
+  if (by_handler && s->applied && !options_.has(Fault::kThrottle) && !options_.has(Fault::kOutage) &&
+      !options_.has(Fault::kOrders) && !unsure)
+    fail("applied and dead: " + who);
   switch (f.reason) {
     case Reason::kExhausted: {
       std::uint32_t least = UINT32_MAX;
@@ -141,20 +152,26 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
     }
     case Reason::kProcessCrash:
       coverage_.saw(Seen::kCrashPoison);
-      if (s->deaths == 0) fail("an innocent died of a crash: " + who);
+      if (s->deaths == 0)
+        fail("an innocent died of a crash: " + who);
       else {
         std::uint32_t least = UINT32_MAX;
         for (const RetryPolicy& p : options_.engine.cases) least = std::min(least, p.max_crashes);
         if (s->deaths < least) fail("died of too few crashes: " + who);
       }
       break;
-    case Reason::kExpiring: coverage_.saw(Seen::kExpiring); break;
+    case Reason::kExpiring:
+      coverage_.saw(Seen::kExpiring);
+      break;
     case Reason::kLostByRetention:
       coverage_.saw(Seen::kLostByRetention);
       if (!s->deleted) fail("called lost, but it is there: " + who);
       break;
-    case Reason::kGivenUp: coverage_.saw(Seen::kGivenUp); break;
-    default: break;
+    case Reason::kGivenUp:
+      coverage_.saw(Seen::kGivenUp);
+      break;
+    default:
+      break;
   }
 }
 
@@ -189,7 +206,9 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
       check.sum += fingerprint(e.entry);
     }
   const bool trusted = m.check && *m.check == check;
-  if (m.check && !trusted && m.check != w.last_check && !w.excused) fail("a check that no journal had: " + name(tp, low) + " (" + std::to_string(m.check->count) + " entries instead of " + std::to_string(check.count) + ")");
+  if (m.check && !trusted && m.check != w.last_check && !w.excused)
+    fail("a check that no journal had: " + name(tp, low) + " (" + std::to_string(m.check->count) +
+         " entries instead of " + std::to_string(check.count) + ")");
   if (!trusted) coverage_.saw(Seen::kUntrusted);
   w.last_check = m.check;
   const Offset high = trusted ? m.high : low;
@@ -200,8 +219,10 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
 
   if (trusted)
     for (const Head& h : m.heads) {
-      if (h.lane) begins(*h.lane, h.from);
-      else solo.insert(h.from);
+      if (h.lane)
+        begins(*h.lane, h.from);
+      else
+        solo.insert(h.from);
     }
   for (const auto& [key, e] : w.journal) {
     if (const auto* h = std::get_if<HeadEntry>(&e.entry); h != nullptr && trusted) begins(h->lane, h->from);
@@ -209,13 +230,16 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
       if (me->offset < low) continue;
       entries[me->offset] = me;
       if (me->done || me->offset >= high) continue;
-      if (me->self || !me->lane) solo.insert(me->offset);
-      else begins(*me->lane, me->offset);
+      if (me->self || !me->lane)
+        solo.insert(me->offset);
+      else
+        begins(*me->lane, me->offset);
     }
   }
   for (auto& [offset, s] : w.stories) {
     const auto entry = entries.find(offset);
-    const MessageEntry* me = entry != entries.end() && entry->second->timestamp == s.timestamp ? entry->second : nullptr;
+    const MessageEntry* me =
+        entry != entries.end() && entry->second->timestamp == s.timestamp ? entry->second : nullptr;
     bool comes_again = offset >= high || solo.contains(offset);
     if (!comes_again && s.key) {
       const auto at = from.find(lane_of(*s.key));
@@ -227,14 +251,18 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
       if (s.dead && !s.gone) fail("its letter is written, but it comes again: " + name(tp, offset));
       if (s.emitted > 0) fail("it has emitted, but it comes again: " + name(tp, offset));
       const bool blocked = s.emits && options_.has(Fault::kEmitDenied);
-      if (m.writer.empty() && s.applied && !blocked && s.done_by == writer && s.done_in == epoch && s.done_seq < sent_seq)
+      if (m.writer.empty() && s.applied && !blocked && s.done_by == writer && s.done_in == epoch &&
+          s.done_seq < sent_seq)
         fail("a clean stop repeats " + name(tp, offset));
     }
     s.sealed = !comes_again;
     // A failure is written down by one of the next writes, as an entry or as a letter.
-    const bool known = s.dead || s.applied || s.sealed || (me != nullptr && (me->attempts >= s.failed_attempt || me->dead || me->done));
-    const bool may_wait = options_.has(Fault::kTinyWrites) || options_.has(Fault::kJournalDenied) || s.emits || w.excused;
-    if (s.failed_by == writer && s.failed_in == epoch && s.failed_seq < sent_seq && !known && !may_wait && ++s.passed_over > 3)
+    const bool known = s.dead || s.applied || s.sealed ||
+                       (me != nullptr && (me->attempts >= s.failed_attempt || me->dead || me->done));
+    const bool may_wait =
+        options_.has(Fault::kTinyWrites) || options_.has(Fault::kJournalDenied) || s.emits || w.excused;
+    if (s.failed_by == writer && s.failed_in == epoch && s.failed_seq < sent_seq && !known && !may_wait &&
+        ++s.passed_over > 3)
       fail("a failure is not written down: " + name(tp, offset));
   }
 }
@@ -264,12 +292,13 @@ void Checker::started(const Start& start, Now now) {
     if (entry->timestamp != s->timestamp) entry = nullptr;
   }
   const std::uint32_t expected = 1 + (entry != nullptr ? entry->attempts : 0);
-  if (start.attempt != expected) fail("attempt " + std::to_string(start.attempt) + " instead of " + std::to_string(expected) + ": " + who);
-  if (entry != nullptr && entry->dead && !options_.has(Fault::kOrders)) fail("run though it was to be a letter: " + who);
+  if (start.attempt != expected)
+    fail("attempt " + std::to_string(start.attempt) + " instead of " + std::to_string(expected) + ": " + who);
+  if (entry != nullptr && entry->dead && !options_.has(Fault::kOrders))
+    fail("run though it was to be a letter: " + who);
   if (entry != nullptr && entry->due > now.wall && !options_.has(Fault::kClockJump) && !options_.has(Fault::kOrders))
     fail("run before it was due: " + who);
-  if (s->obituary_at && !start.alone && options_.engine.in_process &&
-      now.steady - *s->obituary_at > Duration(15000))
+  if (s->obituary_at && !start.alone && options_.engine.in_process && now.steady - *s->obituary_at > Duration(15000))
     fail("a suspect ran beside others: " + who);
   if (!s->key) return;
   for (const auto& [offset, earlier] : w.stories) {
@@ -286,11 +315,13 @@ void Checker::finish(bool liveness) {
   if (!violation_.empty()) return;
   for (auto& [tp, w] : watched_) {
     for (auto& [offset, s] : w.stories) {
-      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || w.alarmed || options_.has(Fault::kNoDeadLetters))) fail("retention took it and nobody said so: " + name(tp, offset));
+      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || w.alarmed || options_.has(Fault::kNoDeadLetters)))
+        fail("retention took it and nobody said so: " + name(tp, offset));
       if (!s.resolved() && liveness) fail("never ended: " + name(tp, offset));
       const bool refused = options_.has(Fault::kNoDeadLetters) ||  // another life of it failed and is kept
-                           options_.has(Fault::kCompaction) || options_.has(Fault::kRetention);           // superseded, gone
-      if (s.resolved() && s.emits && s.applied && !s.dead && s.emitted == 0 && !w.excused && !refused) fail("applied without its emitted record: " + name(tp, offset));
+                           options_.has(Fault::kCompaction) || options_.has(Fault::kRetention);  // superseded, gone
+      if (s.resolved() && s.emits && s.applied && !s.dead && s.emitted == 0 && !w.excused && !refused)
+        fail("applied without its emitted record: " + name(tp, offset));
     }
   }
 }

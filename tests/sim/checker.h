@@ -42,12 +42,12 @@ struct Story {
   std::uint32_t emitted = 0;
   std::uint32_t letters = 0;
   std::uint32_t starts = 0;
-  std::uint32_t failures = 0;   // handler failures that may count
-  std::uint32_t deaths = 0;     // of processes, that count against it
-  std::uint64_t done_seq = 0;   // when its success was handed to the engine of its owner
+  std::uint32_t failures = 0;  // handler failures that may count
+  std::uint32_t deaths = 0;    // of processes, that count against it
+  std::uint64_t done_seq = 0;  // when its success was handed to the engine of its owner
   std::optional<Instant> obituary_at;
   std::optional<Instant> due_shown;
-  std::string done_by;          // and by which writer, in which of its assignments
+  std::string done_by;  // and by which writer, in which of its assignments
   Epoch done_in;
   std::string failed_by;  // who saw its last failure that counts, in which assignment, when, and which attempt that was
   Epoch failed_in;
@@ -72,8 +72,8 @@ struct Watched {
   Offset low{0};
   std::optional<Offset> high;  // trusted
   std::optional<JournalCheck> last_check;
-  bool excused = false;         // something happened that costs attempts and duplicates, never a message
-  bool alarmed = false;         // an incident was raised
+  bool excused = false;  // something happened that costs attempts and duplicates, never a message
+  bool alarmed = false;  // an incident was raised
   Instant claimed_at{};
 };
 

@@ -1,4 +1,5 @@
-// Counters of interesting situations. Over enough seeds each must have happened, or the simulation is too tame.
+// Counters of interesting situations.
+// Over enough seeds each must have happened, or the simulation is too tame.
 #pragma once
 
 #include <array>

@@ -6,6 +6,9 @@
 //   sim --mutants [--seeds N]      each mutant until a seed catches it; exit 1 if one survives
 //   sim --mutant-seeds             each mutant with the seed recorded for it
 //   sim --hash --seeds N           one hash over the traces of N seeds, to compare compilers
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,9 +20,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "engine/mutants.h"
 #include "tests/sim/mutant_seeds.h"
@@ -43,7 +43,7 @@ extern "C" void say_seed(int) {
   std::_Exit(1);
 }
 
-// Runs `work` in a process of its own, because a mutant may end it. True if it returned true, or was ended by an assertion.
+// Runs `work` in a process of its own, because a mutant may end it. True if it returned true, or an assertion ended it.
 template <class F>
 bool apart(const char* mutant, F&& work) {
   std::fflush(stdout);
@@ -84,7 +84,8 @@ struct Sweep {
 };
 
 // Runs seeds on `threads` threads. With `stop_at_first` it ends at the first failure (lowest seed of those seen).
-Sweep run_many(std::uint64_t from, std::uint64_t count, unsigned threads, Mutant mutant, bool stop_at_first, bool progress) {
+Sweep run_many(std::uint64_t from, std::uint64_t count, unsigned threads, Mutant mutant, bool stop_at_first,
+               bool progress) {
   Sweep all;
   std::mutex lock;
   std::atomic<std::uint64_t> next{0};
@@ -106,7 +107,8 @@ Sweep run_many(std::uint64_t from, std::uint64_t count, unsigned threads, Mutant
         all.failures.push_back(r);
         if (stop_at_first) stop = true;
       }
-      if (progress && (i + 1) % 5000 == 0) std::fprintf(stderr, "  %llu seeds, %zu failed\n", static_cast<unsigned long long>(i + 1), all.failures.size());
+      if (progress && (i + 1) % 5000 == 0)
+        std::fprintf(stderr, "  %llu seeds, %zu failed\n", static_cast<unsigned long long>(i + 1), all.failures.size());
     }
     const std::lock_guard guard(lock);
     all.coverage.add(coverage);
@@ -128,8 +130,8 @@ int one_seed(const Arguments& a) {
   if (!a.minimise) {
     const RunResult r = run_seed(a.seed, {}, coverage, a.trace);
     std::printf("seed %llu: %s (hash %016llx, %llu steps)\n", static_cast<unsigned long long>(a.seed),
-                r.violation.empty() ? "all promises kept" : r.violation.c_str(), static_cast<unsigned long long>(r.hash),
-                static_cast<unsigned long long>(r.steps));
+                r.violation.empty() ? "all promises kept" : r.violation.c_str(),
+                static_cast<unsigned long long>(r.hash), static_cast<unsigned long long>(r.steps));
     return r.violation.empty() ? 0 : 1;
   }
   std::vector<Fault> off;
@@ -141,8 +143,10 @@ int one_seed(const Arguments& a) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(Fault::kLastFault); ++i) {
     off.push_back(static_cast<Fault>(i));
     const RunResult r = run_seed(a.seed, off, coverage, false);
-    if (r.violation.empty()) off.pop_back();
-    else last = r;
+    if (r.violation.empty())
+      off.pop_back();
+    else
+      last = r;
   }
   const Options least = draw_options(a.seed, off);
   std::printf("seed %llu still fails (%s) with only:", static_cast<unsigned long long>(a.seed), last.violation.c_str());
@@ -154,19 +158,23 @@ int one_seed(const Arguments& a) {
 }
 
 int many_seeds(const Arguments& a) {
-  const Sweep s = run_many(a.from, a.seeds, cores(), a.mutant.empty() ? Mutant::kNoMutant : mutant_named(a.mutant), false, true);
+  const Sweep s =
+      run_many(a.from, a.seeds, cores(), a.mutant.empty() ? Mutant::kNoMutant : mutant_named(a.mutant), false, true);
   for (std::size_t i = 0; i < std::min<std::size_t>(s.failures.size(), 20); ++i)
-    std::printf("FAIL seed %llu: %s\n", static_cast<unsigned long long>(s.failures[i].seed), s.failures[i].violation.c_str());
+    std::printf("FAIL seed %llu: %s\n", static_cast<unsigned long long>(s.failures[i].seed),
+                s.failures[i].violation.c_str());
   std::size_t unseen = 0;
   for (std::size_t i = 0; i < kSeenTexts.size(); ++i) {
-    if (a.coverage) std::printf("%12llu  %.*s\n", static_cast<unsigned long long>(s.coverage.counts[i]), static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
+    if (a.coverage)
+      std::printf("%12llu  %.*s\n", static_cast<unsigned long long>(s.coverage.counts[i]),
+                  static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
     if (s.coverage.counts[i] > 0 || a.seeds < 2000) continue;
     ++unseen;
     std::printf("FAIL never happened: %.*s\n", static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
   }
-  std::printf("%llu seeds from %llu, %zu failures, %zu of %zu situations seen, %.0f seeds/s\n", static_cast<unsigned long long>(a.seeds),
-              static_cast<unsigned long long>(a.from), s.failures.size(), kSeenTexts.size() - unseen, kSeenTexts.size(),
-              static_cast<double>(a.seeds) / s.seconds);
+  std::printf("%llu seeds from %llu, %zu failures, %zu of %zu situations seen, %.0f seeds/s\n",
+              static_cast<unsigned long long>(a.seeds), static_cast<unsigned long long>(a.from), s.failures.size(),
+              kSeenTexts.size() - unseen, kSeenTexts.size(), static_cast<double>(a.seeds) / s.seconds);
   return s.failures.empty() && unseen == 0 ? 0 : 1;
 }
 
@@ -195,15 +203,18 @@ int recorded_mutants() {
   for (std::size_t i = 1; i < kMutantTexts.size(); ++i) {
     const std::string name(kMutantTexts[i].name);
     const std::uint64_t seed = recorded_seed(name);
-    const bool caught = seed != 0 && apart("", [&] {
-      if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr) return false;
-      active_mutant = static_cast<Mutant>(i);
-      Coverage coverage;
-      return !run_seed(seed, {}, coverage, false).violation.empty();
-    });
+    const bool caught =
+        seed != 0 && apart("", [&] {
+          if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr)
+            return false;
+          active_mutant = static_cast<Mutant>(i);
+          Coverage coverage;
+          return !run_seed(seed, {}, coverage, false).violation.empty();
+        });
     if (!caught) {
       ++failed;
-      std::printf("FAIL %s seed %llu does not catch it any more; run `make mutants`\n", name.c_str(), static_cast<unsigned long long>(seed));
+      std::printf("FAIL %s seed %llu does not catch it any more; run `make mutants`\n", name.c_str(),
+                  static_cast<unsigned long long>(seed));
     } else {
       std::printf("ok %s seed %llu\n", name.c_str(), static_cast<unsigned long long>(seed));
     }
@@ -225,19 +236,30 @@ int main(int argc, char** argv) {
       }
       return std::strtoull(argv[++i], nullptr, 10);
     };
-    if (flag == "--seeds") a.seeds = number();
-    else if (flag == "--from") a.from = number();
-    else if (flag == "--seed") a.seed = number();
-    else if (flag == "--trace") a.trace = true;
-    else if (flag == "--minimise") a.minimise = true;
-    else if (flag == "--mutants") a.mutants = true, a.seeds = a.seeds == 1000 ? 10000 : a.seeds;
-    else if (flag == "--mutant-seeds") a.mutant_seeds = true;
-    else if (flag == "--hash") a.hash = true;
-    else if (flag == "--coverage") a.coverage = true;
-    else if (flag == "--mutant" && i + 1 < argc) a.mutant = argv[++i];
+    if (flag == "--seeds")
+      a.seeds = number();
+    else if (flag == "--from")
+      a.from = number();
+    else if (flag == "--seed")
+      a.seed = number();
+    else if (flag == "--trace")
+      a.trace = true;
+    else if (flag == "--minimise")
+      a.minimise = true;
+    else if (flag == "--mutants")
+      a.mutants = true, a.seeds = a.seeds == 1000 ? 10000 : a.seeds;
+    else if (flag == "--mutant-seeds")
+      a.mutant_seeds = true;
+    else if (flag == "--hash")
+      a.hash = true;
+    else if (flag == "--coverage")
+      a.coverage = true;
+    else if (flag == "--mutant" && i + 1 < argc)
+      a.mutant = argv[++i];
     else {
       std::fprintf(stderr,
-                   "usage: sim --seeds N --from M [--coverage] | --seed N [--trace] [--minimise] | --mutants | --mutant-seeds | --hash --seeds N\n"
+                   "usage: sim --seeds N --from M [--coverage] | --seed N [--trace] [--minimise] | --mutants | "
+                   "--mutant-seeds | --hash --seeds N\n"
                    "       any of them with --mutant NAME\n");
       return 2;
     }
@@ -245,7 +267,8 @@ int main(int argc, char** argv) {
   if (a.mutants) return all_mutants(a);
   if (a.mutant_seeds) return recorded_mutants();
   if (a.hash) {
-    std::printf("%016llx\n", static_cast<unsigned long long>(run_many(a.from, a.seeds, cores(), Mutant::kNoMutant, false, false).hash));
+    std::printf("%016llx\n", static_cast<unsigned long long>(
+                                 run_many(a.from, a.seeds, cores(), Mutant::kNoMutant, false, false).hash));
     return 0;
   }
   return a.seed != 0 ? one_seed(a) : many_seeds(a);

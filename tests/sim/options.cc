@@ -6,14 +6,56 @@
 namespace bartleby::sim {
 namespace {
 
-constexpr std::array kNames = {
-    "crash", "crash-at-command", "freeze", "stop", "rebalance", "generation", "late-assignment",
-    "not-done", "reply-lost-done", "reply-lost-not-done", "late-request", "read-fail", "fence-fail", "marker-delay", "latency",
-    "dlq-denied", "dlq-small", "journal-denied", "emit-denied", "dlq-stalled",
-    "poison", "crash-poison", "reject", "throttle", "slow", "outage", "emit", "replay", "skip", "malformed", "null-keys",
-    "journal-lost", "retention", "compaction", "offset-reset", "offset-lost", "partition-added", "recreated", "clock-jump",
-    "tiny-metadata", "tiny-lanes", "tiny-bytes", "tiny-writes", "tiny-parked", "tiny-ahead", "bypass", "policy-change", "no-dead-letters",
-    "orders", "collision"};
+constexpr std::array kNames = {"crash",
+                               "crash-at-command",
+                               "freeze",
+                               "stop",
+                               "rebalance",
+                               "generation",
+                               "late-assignment",
+                               "not-done",
+                               "reply-lost-done",
+                               "reply-lost-not-done",
+                               "late-request",
+                               "read-fail",
+                               "fence-fail",
+                               "marker-delay",
+                               "latency",
+                               "dlq-denied",
+                               "dlq-small",
+                               "journal-denied",
+                               "emit-denied",
+                               "dlq-stalled",
+                               "poison",
+                               "crash-poison",
+                               "reject",
+                               "throttle",
+                               "slow",
+                               "outage",
+                               "emit",
+                               "replay",
+                               "skip",
+                               "malformed",
+                               "null-keys",
+                               "journal-lost",
+                               "retention",
+                               "compaction",
+                               "offset-reset",
+                               "offset-lost",
+                               "partition-added",
+                               "recreated",
+                               "clock-jump",
+                               "tiny-metadata",
+                               "tiny-lanes",
+                               "tiny-bytes",
+                               "tiny-writes",
+                               "tiny-parked",
+                               "tiny-ahead",
+                               "bypass",
+                               "policy-change",
+                               "no-dead-letters",
+                               "orders",
+                               "collision"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -29,8 +71,10 @@ bool rare(Fault f) {
     case Fault::kNoDeadLetters:
     case Fault::kPolicyChange:
     case Fault::kOrders:
-    case Fault::kCollision: return true;
-    default: return false;
+    case Fault::kCollision:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -66,7 +110,9 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   b.transaction_timeout = Duration(r.between(2000, 10000));
   b.rebalance_timeout = Duration(r.between(1000, 30000));
   b.stall_timeout = Duration(r.between(100, 3000));
-  const auto rate = [&](Fault f, std::int64_t most) { return o.has(f) ? static_cast<std::uint32_t>(r.between(5, most)) : 0; };
+  const auto rate = [&](Fault f, std::int64_t most) {
+    return o.has(f) ? static_cast<std::uint32_t>(r.between(5, most)) : 0;
+  };
   b.p_not_done = rate(Fault::kNotDone, 200);
   b.p_reply_lost_done = rate(Fault::kReplyLostDone, 120);
   b.p_reply_lost_not_done = rate(Fault::kReplyLostNotDone, 120);
@@ -114,9 +160,15 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
     RetryPolicy p;
     p.max_attempts = static_cast<std::uint32_t>(r.between(1, 4));
     switch (r.below(3)) {
-      case 0: p.backoff = Schedule{{Duration(r.between(0, 1000)), Duration(r.between(100, 20000))}}; break;
-      case 1: p.backoff = Linear{Duration(r.between(1, 5000))}; break;
-      default: p.backoff = Exponential{Duration(r.between(1, 1000)), 2, Duration(r.between(1000, 30000))}; break;
+      case 0:
+        p.backoff = Schedule{{Duration(r.between(0, 1000)), Duration(r.between(100, 20000))}};
+        break;
+      case 1:
+        p.backoff = Linear{Duration(r.between(1, 5000))};
+        break;
+      default:
+        p.backoff = Exponential{Duration(r.between(1, 1000)), 2, Duration(r.between(1000, 30000))};
+        break;
     }
     p.jitter_percent = r.chance(50) ? 20 : 0;
     p.max_retry_after = Duration(r.between(1000, 10000));

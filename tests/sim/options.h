@@ -14,13 +14,57 @@
 namespace bartleby::sim {
 
 enum class Fault : std::uint8_t {
-  kCrash, kCrashAtCommand, kFreeze, kStop, kRebalance, kGeneration, kLateAssignment,
-  kNotDone, kReplyLostDone, kReplyLostNotDone, kLateRequest, kReadFail, kFenceFail, kMarkerDelay, kLatency,
-  kDlqDenied, kDlqSmall, kJournalDenied, kEmitDenied, kDlqStalled,
-  kPoison, kCrashPoison, kReject, kThrottle, kSlow, kOutage, kEmit, kReplay, kSkip, kMalformed, kNullKeys,
-  kJournalLost, kRetention, kCompaction, kOffsetReset, kOffsetLost, kPartitionAdded, kRecreated, kClockJump,
-  kTinyMetadata, kTinyLanes, kTinyBytes, kTinyWrites, kTinyParked, kTinyAhead, kBypass, kPolicyChange, kNoDeadLetters,
-  kOrders, kCollision, kLastFault,
+  kCrash,
+  kCrashAtCommand,
+  kFreeze,
+  kStop,
+  kRebalance,
+  kGeneration,
+  kLateAssignment,
+  kNotDone,
+  kReplyLostDone,
+  kReplyLostNotDone,
+  kLateRequest,
+  kReadFail,
+  kFenceFail,
+  kMarkerDelay,
+  kLatency,
+  kDlqDenied,
+  kDlqSmall,
+  kJournalDenied,
+  kEmitDenied,
+  kDlqStalled,
+  kPoison,
+  kCrashPoison,
+  kReject,
+  kThrottle,
+  kSlow,
+  kOutage,
+  kEmit,
+  kReplay,
+  kSkip,
+  kMalformed,
+  kNullKeys,
+  kJournalLost,
+  kRetention,
+  kCompaction,
+  kOffsetReset,
+  kOffsetLost,
+  kPartitionAdded,
+  kRecreated,
+  kClockJump,
+  kTinyMetadata,
+  kTinyLanes,
+  kTinyBytes,
+  kTinyWrites,
+  kTinyParked,
+  kTinyAhead,
+  kBypass,
+  kPolicyChange,
+  kNoDeadLetters,
+  kOrders,
+  kCollision,
+  kLastFault,
 };
 
 std::string fault_name(Fault fault);
@@ -31,9 +75,9 @@ struct Options {
   std::uint32_t instances = 1;
   std::uint32_t messages = 60;
   std::uint32_t keys = 4;
-  Duration span{60000};   // faults happen in it
+  Duration span{60000};    // faults happen in it
   Duration heal{3000000};  // and then everything must end
-  std::vector<bool> on;   // by Fault
+  std::vector<bool> on;    // by Fault
   BrokerFaults broker;
   EngineConfig engine;
   Duration retention{0};

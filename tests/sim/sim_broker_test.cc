@@ -146,11 +146,10 @@ TEST_F(Alone, TheObserversSeeTheEndOfAWriteThenItsRecordsAndOffsets) {
     seen += 'w';
   });
   cluster.on_record_visible([&](const TopicPartition&, const Record&) { seen += 'r'; });
-  cluster.on_offsets_applied(
-      [&](const std::string& group, const TopicPartition&, Offset, const std::string&) {
-        EXPECT_EQ(group, "g");
-        seen += 'o';
-      });
+  cluster.on_offsets_applied([&](const std::string& group, const TopicPartition&, Offset, const std::string&) {
+    EXPECT_EQ(group, "g");
+    seen += 'o';
+  });
   scheduler.run_for(Duration(1));
   member->write({WriteSerial(1), {{"t", {}, "k", "v", {}}}, {{ref, Offset(1), "m"}}});
   scheduler.run_for(Duration(100));
@@ -173,11 +172,10 @@ struct Chaos {
       committed.insert(id + "#" + std::to_string(write.serial.v));
       note(write.serial.v);
     });
-    cluster.on_offsets_applied(
-        [this](const std::string&, const TopicPartition&, Offset offset, const std::string& m) {
-          EXPECT_TRUE(committed.contains(m)) << m;
-          note(static_cast<std::uint64_t>(offset.v));
-        });
+    cluster.on_offsets_applied([this](const std::string&, const TopicPartition&, Offset offset, const std::string& m) {
+      EXPECT_TRUE(committed.contains(m)) << m;
+      note(static_cast<std::uint64_t>(offset.v));
+    });
     for (int i = 0; i < 3; ++i) add();
   }
 
@@ -202,9 +200,7 @@ struct Chaos {
   };
 
   void note(std::uint64_t value) { hash = combine(hash, value); }
-  std::string name(const Actor& a) const {
-    return a.member->transactional_id() + "#" + std::to_string(a.serial);
-  }
+  std::string name(const Actor& a) const { return a.member->transactional_id() + "#" + std::to_string(a.serial); }
 
   void add() {
     actors.push_back(std::make_unique<Actor>());
@@ -258,16 +254,13 @@ struct Chaos {
     if (what < 8) return cluster.kill(*a.member);
     if (what < 15) return cluster.freeze(*a.member);
     if (what < 20) return cluster.rebalance("g", true);
-    if (what < 23)
-      return a.member->fence_writer(
-          1, actors[random.below(actors.size())]->member->transactional_id());
+    if (what < 23) return a.member->fence_writer(1, actors[random.below(actors.size())]->member->transactional_id());
     if (a.writing || a.owned.empty()) return;
     a.writing = true;
     ++a.serial;
     Write write{WriteSerial(a.serial), {{"dlq", {}, "k", name(a), {}}}, {}};
     for (const auto& [index, held] : a.owned)
-      write.offsets.push_back(
-          {{index, held.first}, Offset(static_cast<std::int64_t>(a.serial)), name(a)});
+      write.offsets.push_back({{index, held.first}, Offset(static_cast<std::int64_t>(a.serial)), name(a)});
     a.member->write(std::move(write));
   }
 
@@ -283,8 +276,7 @@ struct Chaos {
       if (entry.state == EntryState::kCommitted) letters.insert(*entry.record.value);
     }
     EXPECT_EQ(letters, std::multiset<std::string>(committed.begin(), committed.end()));
-    for (const std::string& write : undone)
-      EXPECT_FALSE(committed.contains(write)) << write << " came late";
+    for (const std::string& write : undone) EXPECT_FALSE(committed.contains(write)) << write << " came late";
   }
 
   Scheduler scheduler;

@@ -21,8 +21,7 @@ Result<std::unique_ptr<Member>> SimCluster::join(const GroupSpec& spec) { return
 
 std::unique_ptr<SimMember> SimCluster::join_sim(const GroupSpec& spec) {
   char random[17];
-  std::snprintf(random, sizeof random, "%016llx",
-                static_cast<unsigned long long>(scheduler_.random().next()));
+  std::snprintf(random, sizeof random, "%016llx", static_cast<unsigned long long>(scheduler_.random().next()));
   std::string id = "bartleby." + spec.group + "." + spec.instance + "." + random;
   // Number 0 is nobody, so that a writer's first owner is never taken for a member.
   if (members_.empty()) members_.push_back(nullptr);
@@ -38,8 +37,7 @@ std::unique_ptr<SimMember> SimCluster::join_sim(const GroupSpec& spec) {
 Result<std::vector<TopicSpec>> SimCluster::ensure_topics(const std::vector<TopicSpec>& wanted) {
   std::vector<TopicSpec> there;
   for (const TopicSpec& spec : wanted) {
-    if (spec.partitions < 1)
-      return fail(ErrorCode::kInvalid, "a topic has at least one partition: " + spec.name);
+    if (spec.partitions < 1) return fail(ErrorCode::kInvalid, "a topic has at least one partition: " + spec.name);
     if (auto it = topics_.find(spec.name); it == topics_.end()) topics_[spec.name].spec = spec;
     add_partitions(spec.name, spec.partitions);
     there.push_back(topics_.find(spec.name)->second.spec);
@@ -52,32 +50,28 @@ Result<TopicSpec> SimCluster::describe(const std::string& name) {
   return fail(ErrorCode::kNotFound, "no such topic: " + name);
 }
 
-Result<std::vector<CommittedOffset>> SimCluster::group_offsets(
-    const std::string& name, const std::vector<std::string>& topics) {
+Result<std::vector<CommittedOffset>> SimCluster::group_offsets(const std::string& name,
+                                                               const std::vector<std::string>& topics) {
   const SimGroup& asked = group(name);
   std::vector<CommittedOffset> offsets;
   for (const std::string& topic_name : topics) {
     const SimTopic* found = topic(topic_name);
     if (found == nullptr) return fail(ErrorCode::kNotFound, "no such topic: " + topic_name);
     for (const PartitionLog& log : found->logs) {
-      if (asked.pending(log.tp()))
-        return fail(ErrorCode::kUnavailable, "offsets of " + name + " are pending");
+      if (asked.pending(log.tp())) return fail(ErrorCode::kUnavailable, "offsets of " + name + " are pending");
       offsets.push_back(asked.committed(log.tp()));
     }
   }
   return offsets;
 }
 
-Result<void> SimCluster::commit_first(const std::string& name,
-                                      const std::vector<CommittedOffset>& offsets) {
+Result<void> SimCluster::commit_first(const std::string& name, const std::vector<CommittedOffset>& offsets) {
   SimGroup& asked = group(name);
   if (asked.has_members()) return fail(ErrorCode::kFenced, "group " + name + " has members");
   for (const CommittedOffset& offset : offsets) {
     if (!offset.offset) return fail(ErrorCode::kInvalid, "an offset to commit is missing");
-    if (find_log(offset.tp) == nullptr)
-      return fail(ErrorCode::kNotFound, "no such topic: " + offset.tp.topic);
-    if (utf16_units(offset.metadata) > kMetadataLimit)
-      return fail(ErrorCode::kTooLarge, "metadata too large");
+    if (find_log(offset.tp) == nullptr) return fail(ErrorCode::kNotFound, "no such topic: " + offset.tp.topic);
+    if (utf16_units(offset.metadata) > kMetadataLimit) return fail(ErrorCode::kTooLarge, "metadata too large");
   }
   for (const CommittedOffset& offset : offsets) {
     asked.set(offset.tp, *offset.offset, offset.metadata);
@@ -109,8 +103,7 @@ Result<std::vector<Offset>> SimCluster::produce(const std::vector<OutRecord>& re
     }
   }
   const bool fails = BrokerFaults::happens(scheduler_.random(), faults_.p_produce_fail);
-  if (fails && scheduler_.random().chance(50))
-    return fail(ErrorCode::kUnavailable, "the broker did not answer");
+  if (fails && scheduler_.random().chance(50)) return fail(ErrorCode::kUnavailable, "the broker did not answer");
   std::vector<Offset> offsets;
   for (std::size_t i = 0; i < records.size(); ++i) {
     PartitionLog& log = *find_log(destinations[i]);
@@ -172,17 +165,12 @@ void SimCluster::stall(const std::string& name, bool stalled) {
   topic(name)->stalled = stalled;
 }
 
-void SimCluster::set_offset(const std::string& name, const TopicPartition& tp, Offset offset,
-                            std::string metadata) {
+void SimCluster::set_offset(const std::string& name, const TopicPartition& tp, Offset offset, std::string metadata) {
   group(name).set(tp, offset, std::move(metadata));
 }
-void SimCluster::drop_offset(const std::string& name, const TopicPartition& tp) {
-  group(name).drop(tp);
-}
+void SimCluster::drop_offset(const std::string& name, const TopicPartition& tp) { group(name).drop(tp); }
 void SimCluster::bump_generation(const std::string& name) { group(name).bump_generation(); }
-void SimCluster::rebalance(const std::string& name, bool shuffle) {
-  group(name).rebalance(shuffle);
-}
+void SimCluster::rebalance(const std::string& name, bool shuffle) { group(name).rebalance(shuffle); }
 
 void SimCluster::freeze(SimMember& member) { member.freeze(); }
 void SimCluster::thaw(SimMember& member) { member.thaw(); }
@@ -199,8 +187,7 @@ const PartitionLog& SimCluster::log(const TopicPartition& tp) const {
   return *found;
 }
 
-std::optional<CommittedOffset> SimCluster::committed(const std::string& name,
-                                                     const TopicPartition& tp) const {
+std::optional<CommittedOffset> SimCluster::committed(const std::string& name, const TopicPartition& tp) const {
   const auto it = groups_.find(name);
   if (it == groups_.end()) return std::nullopt;
   CommittedOffset found = it->second->committed(tp);

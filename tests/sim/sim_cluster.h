@@ -41,10 +41,9 @@ class SimCluster : public Broker {
   Result<std::unique_ptr<Member>> join(const GroupSpec& spec) override;
   Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>& wanted) override;
   Result<TopicSpec> describe(const std::string& topic) override;
-  Result<std::vector<CommittedOffset>> group_offsets(
-      const std::string& group, const std::vector<std::string>& topics) override;
-  Result<void> commit_first(const std::string& group,
-                            const std::vector<CommittedOffset>& offsets) override;
+  Result<std::vector<CommittedOffset>> group_offsets(const std::string& group,
+                                                     const std::vector<std::string>& topics) override;
+  Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override;
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
   Result<std::vector<Offset>> produce(const std::vector<OutRecord>& records) override;
 
@@ -58,14 +57,12 @@ class SimCluster : public Broker {
   void append_gap(const TopicPartition& tp);
   void delete_before(const TopicPartition& tp, Offset offset);
   void compact(const TopicPartition& tp);
-  void recreate(
-      const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
+  void recreate(const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
   void add_partitions(const std::string& topic, std::int32_t total);
   void deny(const std::string& topic, bool denied);
   void stall(const std::string& topic, bool stalled);
 
-  void set_offset(const std::string& group, const TopicPartition& tp, Offset offset,
-                  std::string metadata = "");
+  void set_offset(const std::string& group, const TopicPartition& tp, Offset offset, std::string metadata = "");
   void drop_offset(const std::string& group, const TopicPartition& tp);
   void bump_generation(const std::string& group);
   void rebalance(const std::string& group, bool shuffle);  // shuffle: owners are drawn anew
@@ -77,11 +74,10 @@ class SimCluster : public Broker {
   void fate_of_next_write(const SimMember& member, WriteFate fate);
 
   // ---- What the checker sees -------------------------------------------------------------------------
-  using OffsetsApplied = std::function<void(const std::string& group, const TopicPartition& tp,
-                                            Offset offset, const std::string& metadata)>;
+  using OffsetsApplied = std::function<void(const std::string& group, const TopicPartition& tp, Offset offset,
+                                            const std::string& metadata)>;
   using RecordVisible = std::function<void(const TopicPartition& tp, const Record& record)>;
-  using WriteCommitted =
-      std::function<void(const std::string& transactional_id, const Write& write)>;
+  using WriteCommitted = std::function<void(const std::string& transactional_id, const Write& write)>;
   // At the marker of the group's own log: from then on reads see it. Also for `commit_first`.
   void on_offsets_applied(OffsetsApplied callback) { offsets_applied_ = std::move(callback); }
   // At the marker of its partition. An open transaction before it may still hold it back from readers.
@@ -91,8 +87,7 @@ class SimCluster : public Broker {
 
   bool has_topic(const std::string& topic) const { return topics_.contains(topic); }
   const PartitionLog& log(const TopicPartition& tp) const;  // asserts that it is there
-  std::optional<CommittedOffset> committed(const std::string& group,
-                                           const TopicPartition& tp) const;
+  std::optional<CommittedOffset> committed(const std::string& group, const TopicPartition& tp) const;
   bool offsets_pending(const std::string& group, const TopicPartition& tp) const;
   std::int32_t generation(const std::string& group) const;
   SimMember* owner(const std::string& group,

@@ -26,13 +26,11 @@ struct BrokerFaults {
   Duration stall_timeout{3000};         // a record for a stalled topic is refused
 
   // Chances per mille. Of a write:
-  std::uint32_t p_not_done = 0;         // fails at some stage and is taken back
-  std::uint32_t p_reply_lost_done = 0;  // is committed, and the client never hears of it
-  std::uint32_t p_reply_lost_not_done =
-      0;                             // the request to commit is lost; the transaction stays pending
-  std::uint32_t p_late_request = 0;  // the request to commit arrives when the client has given up
-  std::uint32_t p_generation_bump =
-      0;  // the group's generation moves while the write is on its way
+  std::uint32_t p_not_done = 0;             // fails at some stage and is taken back
+  std::uint32_t p_reply_lost_done = 0;      // is committed, and the client never hears of it
+  std::uint32_t p_reply_lost_not_done = 0;  // the request to commit is lost; the transaction stays pending
+  std::uint32_t p_late_request = 0;         // the request to commit arrives when the client has given up
+  std::uint32_t p_generation_bump = 0;      // the group's generation moves while the write is on its way
   // Of a read of offsets, of a log range, of a slice of a range; of the answer to `resolve`.
   std::uint32_t p_read_fail = 0;
   // Of `fence_writer`, and of the init in `resolve`. Half of the failed ones have taken effect.
@@ -46,9 +44,7 @@ struct BrokerFaults {
     if (slice_min >= slice_max) return slice_max;
     return static_cast<std::uint32_t>(r.between(slice_min, slice_max));
   }
-  static bool happens(Random& r, std::uint32_t per_mille) {
-    return per_mille > 0 && r.below(1000) < per_mille;
-  }
+  static bool happens(Random& r, std::uint32_t per_mille) { return per_mille > 0 && r.below(1000) < per_mille; }
 
  private:
   static Duration draw(Random& r, Duration low, Duration high) {
@@ -57,12 +53,6 @@ struct BrokerFaults {
 };
 
 // What becomes of one write; drawn from the chances, or set by a test.
-enum class WriteFate : std::uint8_t {
-  kNormal,
-  kNotDone,
-  kReplyLostDone,
-  kReplyLostNotDone,
-  kLateRequest
-};
+enum class WriteFate : std::uint8_t { kNormal, kNotDone, kReplyLostDone, kReplyLostNotDone, kLateRequest };
 
 }  // namespace bartleby::sim

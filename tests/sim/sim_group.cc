@@ -11,8 +11,7 @@ std::size_t utf16_units(const std::string& utf8) {
   return units;
 }
 
-SimGroup::SimGroup(Scheduler& scheduler, const BrokerFaults& faults, Send send,
-                   Partitions partitions, Applied applied)
+SimGroup::SimGroup(Scheduler& scheduler, const BrokerFaults& faults, Send send, Partitions partitions, Applied applied)
     : scheduler_(scheduler),
       faults_(faults),
       send_(std::move(send)),
@@ -134,8 +133,7 @@ void SimGroup::balance(std::vector<std::size_t>& load) {
     for (std::size_t to = 0; to < members_.size(); ++to) {
       for (auto& [tp, share] : shares_) {
         if (load[from] < load[to] + 2) break;
-        if (share.target != members_[from].membership || !eligible(members_[to], tp, share))
-          continue;
+        if (share.target != members_[from].membership || !eligible(members_[to], tp, share)) continue;
         share.target = members_[to].membership;
         --load[from];
         ++load[to];
@@ -171,8 +169,7 @@ void SimGroup::revoke(const TopicPartition& tp, Share& share) {
 }
 
 void SimGroup::tell_generation() {
-  for (const InGroup& member : members_)
-    tell(member.membership, GroupMessage::Kind::kGeneration, {});
+  for (const InGroup& member : members_) tell(member.membership, GroupMessage::Kind::kGeneration, {});
 }
 
 void SimGroup::tell(MembershipNo membership, GroupMessage::Kind kind, const TopicPartition& tp) {
@@ -193,8 +190,7 @@ const SimGroup::InGroup* SimGroup::find(MembershipNo membership) const {
 
 // ---- Offsets -----------------------------------------------------------------------------------------
 
-void SimGroup::add_pending(TxnId txn, const TopicPartition& tp, Offset offset,
-                           std::string metadata) {
+void SimGroup::add_pending(TxnId txn, const TopicPartition& tp, Offset offset, std::string metadata) {
   pending_.push_back({txn, tp, {offset, std::move(metadata), ++sequence_}});
 }
 
@@ -202,8 +198,7 @@ void SimGroup::finish(TxnId txn, bool commit) {
   for (PendingOffset& waiting : pending_) {
     if (waiting.txn != txn || !commit) continue;
     const auto it = committed_.find(waiting.tp);
-    if (it != committed_.end() && it->second.sequence > waiting.value.sequence)
-      continue;  // written later: wins
+    if (it != committed_.end() && it->second.sequence > waiting.value.sequence) continue;  // written later: wins
     Stored& stored = committed_[waiting.tp];
     stored = std::move(waiting.value);
     if (applied_) applied_(waiting.tp, stored.offset, stored.metadata);
@@ -216,8 +211,7 @@ void SimGroup::set(const TopicPartition& tp, Offset offset, std::string metadata
 }
 
 bool SimGroup::pending(const TopicPartition& tp) const {
-  return std::any_of(pending_.begin(), pending_.end(),
-                     [&](const PendingOffset& p) { return p.tp == tp; });
+  return std::any_of(pending_.begin(), pending_.end(), [&](const PendingOffset& p) { return p.tp == tp; });
 }
 
 CommittedOffset SimGroup::committed(const TopicPartition& tp) const {

@@ -43,8 +43,7 @@ class SimGroup {
   using Partitions = std::function<std::int32_t(const std::string& topic)>;  // 0: no such topic
   using Applied = std::function<void(const TopicPartition&, Offset, const std::string& metadata)>;
 
-  SimGroup(Scheduler& scheduler, const BrokerFaults& faults, Send send, Partitions partitions,
-           Applied applied);
+  SimGroup(Scheduler& scheduler, const BrokerFaults& faults, Send send, Partitions partitions, Applied applied);
 
   // ---- Members ---------------------------------------------------------------------------------------
   MembershipNo join(ClientNo client, std::vector<std::string> topics);

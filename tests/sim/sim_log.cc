@@ -23,19 +23,16 @@ Offset PartitionLog::append(const OutRecord& out, TxnId txn) {
   entries_.push_back({Record{offset, scheduler_.wall(), out.key, out.value, out.headers}, txn,
                       txn == 0 ? EntryState::kCommitted : EntryState::kPending});
   if (txn != 0) {
-    const bool known = std::any_of(pending_.begin(), pending_.end(),
-                                   [&](const auto& p) { return p.first == txn; });
+    const bool known = std::any_of(pending_.begin(), pending_.end(), [&](const auto& p) { return p.first == txn; });
     if (!known) pending_.emplace_back(txn, offset);
   }
   if (pending_.empty()) wake();
   return offset;
 }
 
-void PartitionLog::finish(
-    TxnId txn, bool commit,
-    const std::function<void(const TopicPartition&, const Record&)>& visible) {
-  const auto it =
-      std::find_if(pending_.begin(), pending_.end(), [&](const auto& p) { return p.first == txn; });
+void PartitionLog::finish(TxnId txn, bool commit,
+                          const std::function<void(const TopicPartition&, const Record&)>& visible) {
+  const auto it = std::find_if(pending_.begin(), pending_.end(), [&](const auto& p) { return p.first == txn; });
   if (it == pending_.end()) return;  // the topic was recreated in between
   const Offset first = it->second;
   pending_.erase(it);
@@ -55,8 +52,7 @@ void PartitionLog::delete_before(Offset offset) {
   offset = std::min(offset, last_stable());
   if (offset <= start_) return;
   start_ = offset;
-  entries_.erase(entries_.begin(),
-                 entries_.begin() + static_cast<std::ptrdiff_t>(index_of(offset)));
+  entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(index_of(offset)));
   wake();
 }
 
@@ -90,8 +86,7 @@ void PartitionLog::recreate() {
   wake();
 }
 
-Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit,
-                          const std::function<bool(const Record&)>& filter,
+Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit, const std::function<bool(const Record&)>& filter,
                           std::vector<Record>& out) const {
   const Offset stop = std::min(to, last_stable());
   if (from >= stop) return from;
@@ -99,8 +94,7 @@ Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit,
     const LogEntry& entry = entries_[i];
     if (entry.record.offset >= stop) break;
     if (limit-- == 0) return entry.record.offset;
-    if (entry.state == EntryState::kCommitted && (!filter || filter(entry.record)))
-      out.push_back(entry.record);
+    if (entry.state == EntryState::kCommitted && (!filter || filter(entry.record))) out.push_back(entry.record);
   }
   return stop;
 }

@@ -27,20 +27,18 @@ struct LogEntry {
 
 class PartitionLog {
  public:
-  PartitionLog(TopicPartition tp, Scheduler& scheduler)
-      : tp_(std::move(tp)), scheduler_(scheduler) {}
+  PartitionLog(TopicPartition tp, Scheduler& scheduler) : tp_(std::move(tp)), scheduler_(scheduler) {}
 
   const TopicPartition& tp() const { return tp_; }
   Offset start() const { return start_; }
   Offset high_watermark() const { return end_; }
   Offset last_stable() const { return pending_.empty() ? end_ : pending_.front().second; }
   const std::vector<LogEntry>& entries() const { return entries_; }  // ascending offsets
-  std::uint32_t incarnation() const { return incarnation_; }  // grows when the topic is recreated
+  std::uint32_t incarnation() const { return incarnation_; }         // grows when the topic is recreated
 
   Offset append(const OutRecord& out, TxnId txn);
   // Writes the marker of a transaction, if it has records here; calls `visible` for each that is now committed.
-  void finish(TxnId txn, bool commit,
-              const std::function<void(const TopicPartition&, const Record&)>& visible);
+  void finish(TxnId txn, bool commit, const std::function<void(const TopicPartition&, const Record&)>& visible);
 
   void delete_before(Offset offset);
   void compact();
@@ -48,8 +46,8 @@ class PartitionLog {
 
   // Committed records at or above `from`, at most `limit` entries looked at, below `to`. Answers with the
   // offset below which everything was handed out or does not exist.
-  Offset read(Offset from, Offset to, std::uint32_t limit,
-              const std::function<bool(const Record&)>& filter, std::vector<Record>& out) const;
+  Offset read(Offset from, Offset to, std::uint32_t limit, const std::function<bool(const Record&)>& filter,
+              std::vector<Record>& out) const;
 
   // Calls once, later, when reading may go on: the last stable offset moved, or the log was changed.
   void wait(Scheduler::Task task) { waiters_.push_back(std::move(task)); }
@@ -61,8 +59,7 @@ class PartitionLog {
   TopicPartition tp_;
   Scheduler& scheduler_;
   std::vector<LogEntry> entries_;
-  std::vector<std::pair<TxnId, Offset>>
-      pending_;  // open transactions with their first offset, ascending
+  std::vector<std::pair<TxnId, Offset>> pending_;  // open transactions with their first offset, ascending
   std::vector<Scheduler::Task> waiters_;
   Offset start_{0};
   Offset end_{0};

@@ -2,12 +2,8 @@
 
 namespace bartleby::sim {
 
-SimMember::SimMember(SimCluster& cluster, ClientNo number, GroupSpec spec,
-                     std::string transactional_id)
-    : cluster_(cluster),
-      number_(number),
-      spec_(std::move(spec)),
-      transactional_id_(std::move(transactional_id)) {}
+SimMember::SimMember(SimCluster& cluster, ClientNo number, GroupSpec spec, std::string transactional_id)
+    : cluster_(cluster), number_(number), spec_(std::move(spec)), transactional_id_(std::move(transactional_id)) {}
 
 SimMember::~SimMember() {
   if (alive_) die();
@@ -87,8 +83,8 @@ void SimMember::arrive(ClientTask task) {
 // ---- The group ---------------------------------------------------------------------------------------
 
 void SimMember::join_group() {
-  scheduler().after(latency(), [&cluster = cluster_, client = number_, name = spec_.group,
-                                topics = spec_.topics, session = spec_.session] {
+  scheduler().after(latency(), [&cluster = cluster_, client = number_, name = spec_.group, topics = spec_.topics,
+                                session = spec_.session] {
     SimGroup& group = cluster.group(name);
     group.join(client, topics);
     if (cluster.live(client) != nullptr) return;
@@ -123,8 +119,7 @@ void SimMember::handle(const GroupMessage& message) {
       return expelled();
     case GroupMessage::Kind::kRevoked:
       for (std::uint32_t i = 0; i < slots_.size(); ++i)
-        if (slots_[i].owned && slots_[i].tp == message.tp)
-          push(PartitionRevoked{{i, slots_[i].epoch}});
+        if (slots_[i].owned && slots_[i].tp == message.tp) push(PartitionRevoked{{i, slots_[i].epoch}});
       return;
   }
 }
@@ -165,8 +160,9 @@ void SimMember::release(PartitionRef ref) {
   if (mine == nullptr) return;
   recall(ref, true);
   mine->owned = false;
-  scheduler().after(latency(), [&cluster = cluster_, name = spec_.group, membership = membership_,
-                                tp = mine->tp] { cluster.group(name).released(membership, tp); });
+  scheduler().after(latency(), [&cluster = cluster_, name = spec_.group, membership = membership_, tp = mine->tp] {
+    cluster.group(name).released(membership, tp);
+  });
 }
 
 void SimMember::leave() {
@@ -183,8 +179,7 @@ void SimMember::leave() {
 void SimMember::freeze() {
   if (!alive_ || frozen_) return;
   frozen_ = true;
-  scheduler().after(spec_.session, [&cluster = cluster_, client = number_, name = spec_.group,
-                                    freeze = ++freezes_] {
+  scheduler().after(spec_.session, [&cluster = cluster_, client = number_, name = spec_.group, freeze = ++freezes_] {
     const SimMember* member = cluster.live(client);
     if (member != nullptr && member->frozen_ && member->freezes_ == freeze)
       cluster.group(name).remove_client(client, true);
@@ -198,8 +193,7 @@ void SimMember::thaw() {
     if (SimMember* member = cluster.live(client)) member->notify();
   });
   // What it had buffered comes first; what arrived meanwhile, such as the news that it is out, comes later.
-  deferred_.push_front(
-      [](SimMember&) {});  // so that what arrives before the others have run waits too
+  deferred_.push_front([](SimMember&) {});  // so that what arrives before the others have run waits too
   scheduler().after(latency() + Duration(1), [&cluster = cluster_, client = number_] {
     SimMember* member = cluster.live(client);
     while (member != nullptr && member->alive_ && !member->frozen_ && !member->deferred_.empty()) {

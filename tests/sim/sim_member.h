@@ -31,11 +31,9 @@ class SimMember : public Member {
   void release(PartitionRef ref) override;
   void write(Write write) override;
   void resolve(WriteSerial serial) override;
-  void read_offsets(std::uint64_t request, std::vector<TopicPartition> tps,
-                    Stability stability) override;
+  void read_offsets(std::uint64_t request, std::vector<TopicPartition> tps, Stability stability) override;
   void fence_writer(std::uint64_t request, const std::string& transactional_id) override;
-  void read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to,
-                  LaneFilter filter) override;
+  void read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to, LaneFilter filter) override;
   void cancel_range(std::uint64_t request) override;
   void read_log_range(std::uint64_t request, TopicPartition tp) override;
   const std::string& transactional_id() const override { return transactional_id_; }
@@ -91,9 +89,7 @@ class SimMember : public Member {
   Slot* slot(PartitionRef ref);
   Scheduler& scheduler() { return cluster_.scheduler_; }
   Duration latency() { return cluster_.latency(); }
-  bool fails(std::uint32_t per_mille) {
-    return BrokerFaults::happens(scheduler().random(), per_mille);
-  }
+  bool fails(std::uint32_t per_mille) { return BrokerFaults::happens(scheduler().random(), per_mille); }
 
   void join_group();
   void receive(GroupMessage message);

@@ -35,22 +35,19 @@ void SimMember::set_intake(PartitionRef ref, bool open) {
 // Reads at once and delivers later: what is handed out may be older than what the broker knows by then.
 void SimMember::fetch(std::uint32_t index) {
   Slot& mine = slots_[index];
-  if (!mine.owned || !mine.started || !mine.open || mine.fetching || mine.queued >= kSlicesQueued)
-    return;
+  if (!mine.owned || !mine.started || !mine.open || mine.fetching || mine.queued >= kSlicesQueued) return;
   PartitionLog& log = *cluster_.find_log(mine.tp);
   mine.fetching = true;
   if (mine.position < log.start() || mine.position > log.high_watermark()) {
-    in_reading(index, latency(),
-               [index, start = log.start(), end = log.high_watermark()](SimMember& m) {
-                 Slot& s = m.slots_[index];
-                 s.started = s.fetching = false;
-                 m.push(PositionOutOfRange{{index, s.epoch}, s.position, start, end});
-               });
+    in_reading(index, latency(), [index, start = log.start(), end = log.high_watermark()](SimMember& m) {
+      Slot& s = m.slots_[index];
+      s.started = s.fetching = false;
+      m.push(PositionOutOfRange{{index, s.epoch}, s.position, start, end});
+    });
     return;
   }
   std::vector<Record> records;
-  const Offset next =
-      log.read(mine.position, kNoLimit, cluster_.faults_.slice(scheduler().random()), {}, records);
+  const Offset next = log.read(mine.position, kNoLimit, cluster_.faults_.slice(scheduler().random()), {}, records);
   const bool end = next == log.last_stable();
   if (next == mine.position && (!end || mine.end_told == next)) {
     log.wait([&cluster = cluster_, client = number_, index, run = mine.run] {
@@ -64,17 +61,15 @@ void SimMember::fetch(std::uint32_t index) {
     });
     return;
   }
-  in_reading(index, latency(),
-             [index, records = std::move(records), next, end](SimMember& m) mutable {
-               m.fetched(index, std::move(records), next, end);
-             });
+  in_reading(index, latency(), [index, records = std::move(records), next, end](SimMember& m) mutable {
+    m.fetched(index, std::move(records), next, end);
+  });
 }
 
 void SimMember::in_reading(std::uint32_t index, Duration latency, ClientTask task) {
-  to_client(cluster_, number_, latency,
-            [index, run = slots_[index].run, task = std::move(task)](SimMember& m) mutable {
-              if (m.slots_[index].owned && m.slots_[index].run == run) task(m);
-            });
+  to_client(cluster_, number_, latency, [index, run = slots_[index].run, task = std::move(task)](SimMember& m) mutable {
+    if (m.slots_[index].owned && m.slots_[index].run == run) task(m);
+  });
 }
 
 void SimMember::fetched(std::uint32_t index, std::vector<Record> records, Offset next, bool end) {
@@ -96,11 +91,9 @@ void SimMember::fetched(std::uint32_t index, std::vector<Record> records, Offset
 
 // ---- Ranges ------------------------------------------------------------------------------------------
 
-void SimMember::read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to,
-                           LaneFilter filter) {
+void SimMember::read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to, LaneFilter filter) {
   if (!alive_) return;
-  ranges_.push_back(
-      std::make_shared<RangeJob>(RangeJob{request, std::move(tp), from, to, std::move(filter)}));
+  ranges_.push_back(std::make_shared<RangeJob>(RangeJob{request, std::move(tp), from, to, std::move(filter)}));
   read_slice(ranges_.back());
 }
 
@@ -120,10 +113,9 @@ void SimMember::read_slice(const RangePtr& job) {
   if (log != nullptr && !fails(cluster_.faults_.p_read_fail)) {
     slice.answered = true;
     slice.log_start = log->start();
-    slice.next = log->read(job->position, job->to, cluster_.faults_.slice(scheduler().random()),
-                           job->filter, slice.records);
-    slice.end = slice.next >= job->to ||
-                (job->to > log->high_watermark() && slice.next >= log->last_stable());
+    slice.next =
+        log->read(job->position, job->to, cluster_.faults_.slice(scheduler().random()), job->filter, slice.records);
+    slice.end = slice.next >= job->to || (job->to > log->high_watermark() && slice.next >= log->last_stable());
     if (!slice.end && slice.next == job->position) {
       log->wait([&cluster = cluster_, client = number_, job] {
         SimMember* member = cluster.live(client);
@@ -149,8 +141,7 @@ void SimMember::slice_arrived(const RangePtr& job, RangeRead slice) {
 
 // ---- Offsets and ends --------------------------------------------------------------------------------
 
-void SimMember::read_offsets(std::uint64_t request, std::vector<TopicPartition> tps,
-                             Stability stability) {
+void SimMember::read_offsets(std::uint64_t request, std::vector<TopicPartition> tps, Stability stability) {
   if (!alive_) return;
   const bool failed = fails(cluster_.faults_.p_read_fail);
   scheduler().after(latency(), [&cluster = cluster_, client = number_, name = spec_.group, request,
@@ -170,35 +161,32 @@ void SimMember::read_offsets(std::uint64_t request, std::vector<TopicPartition> 
 void SimMember::read_log_range(std::uint64_t request, TopicPartition tp) {
   if (!alive_) return;
   const bool failed = fails(cluster_.faults_.p_read_fail);
-  scheduler().after(
-      latency(), [&cluster = cluster_, client = number_, request, tp = std::move(tp), failed] {
-        const PartitionLog* log = cluster.find_log(tp);
-        LogRangeRead read{request, !failed && log != nullptr, {}, {}, {}};
-        if (read.answered) {
-          read.start = log->start();
-          read.end = log->last_stable();
-          read.high_watermark = log->high_watermark();
-        }
-        to_client(cluster, client, cluster.latency(), [read](SimMember& m) { m.push(read); });
-      });
+  scheduler().after(latency(), [&cluster = cluster_, client = number_, request, tp = std::move(tp), failed] {
+    const PartitionLog* log = cluster.find_log(tp);
+    LogRangeRead read{request, !failed && log != nullptr, {}, {}, {}};
+    if (read.answered) {
+      read.start = log->start();
+      read.end = log->last_stable();
+      read.high_watermark = log->high_watermark();
+    }
+    to_client(cluster, client, cluster.latency(), [read](SimMember& m) { m.push(read); });
+  });
 }
 
 void SimMember::fence_writer(std::uint64_t request, const std::string& transactional_id) {
   if (!alive_) return;
   const bool failed = fails(cluster_.faults_.p_fence_fail);
   const bool effect = !failed || scheduler().random().chance(50);
-  scheduler().after(latency(), [&cluster = cluster_, client = number_, request,
-                                id = transactional_id, failed, effect] {
+  scheduler().after(latency(), [&cluster = cluster_, client = number_, request, id = transactional_id, failed, effect] {
     auto reply = [&cluster, client, request](bool answered) {
       to_client(cluster, client, cluster.latency(),
                 [request, answered](SimMember& m) { m.push(WriterFenced{request, answered}); });
     };
     if (failed) reply(false);
     if (!effect) return;
-    cluster.coordinator_.init(cluster.coordinator_.writer(id), client,
-                              [reply, failed](std::uint32_t) {
-                                if (!failed) reply(true);
-                              });
+    cluster.coordinator_.init(cluster.coordinator_.writer(id), client, [reply, failed](std::uint32_t) {
+      if (!failed) reply(true);
+    });
   });
 }
 

@@ -9,9 +9,8 @@ void TxnCoordinator::init(TxnWriter& writer, ClientNo client, Initialised done) 
     complete(writer, false);
   }
   if (writer.state == TxnWriter::State::kCompleting) {
-    writer.waiting.push_back([this, &writer, client, done = std::move(done)]() mutable {
-      init(writer, client, std::move(done));
-    });
+    writer.waiting.push_back(
+        [this, &writer, client, done = std::move(done)]() mutable { init(writer, client, std::move(done)); });
     return;
   }
   writer.owner = client;
@@ -19,8 +18,7 @@ void TxnCoordinator::init(TxnWriter& writer, ClientNo client, Initialised done) 
 }
 
 void TxnCoordinator::begin(TxnWriter& writer, ClientNo client, std::uint32_t epoch, Begun done) {
-  if (const TxnVerdict verdict = check(writer, client, epoch); verdict != TxnVerdict::kOk)
-    return done(verdict);
+  if (const TxnVerdict verdict = check(writer, client, epoch); verdict != TxnVerdict::kOk) return done(verdict);
   if (writer.state == TxnWriter::State::kCompleting) {
     writer.waiting.push_back([this, &writer, client, epoch, done = std::move(done)]() mutable {
       begin(writer, client, epoch, std::move(done));
@@ -38,15 +36,13 @@ void TxnCoordinator::begin(TxnWriter& writer, ClientNo client, std::uint32_t epo
   done(TxnVerdict::kOk);
 }
 
-TxnVerdict TxnCoordinator::check(const TxnWriter& writer, ClientNo client,
-                                 std::uint32_t epoch) const {
+TxnVerdict TxnCoordinator::check(const TxnWriter& writer, ClientNo client, std::uint32_t epoch) const {
   if (writer.epoch == epoch) return TxnVerdict::kOk;
   return writer.owner == client ? TxnVerdict::kOver : TxnVerdict::kFenced;
 }
 
 void TxnCoordinator::add(TxnWriter& writer, PartitionLog& log) {
-  if (std::find(writer.logs.begin(), writer.logs.end(), &log) == writer.logs.end())
-    writer.logs.push_back(&log);
+  if (std::find(writer.logs.begin(), writer.logs.end(), &log) == writer.logs.end()) writer.logs.push_back(&log);
 }
 
 void TxnCoordinator::add(TxnWriter& writer, SimGroup& group) {
@@ -54,10 +50,8 @@ void TxnCoordinator::add(TxnWriter& writer, SimGroup& group) {
     writer.groups.push_back(&group);
 }
 
-TxnVerdict TxnCoordinator::end(TxnWriter& writer, ClientNo client, std::uint32_t epoch,
-                               bool commit) {
-  if (const TxnVerdict verdict = check(writer, client, epoch); verdict != TxnVerdict::kOk)
-    return verdict;
+TxnVerdict TxnCoordinator::end(TxnWriter& writer, ClientNo client, std::uint32_t epoch, bool commit) {
+  if (const TxnVerdict verdict = check(writer, client, epoch); verdict != TxnVerdict::kOk) return verdict;
   BARTLEBY_ASSERT(writer.state == TxnWriter::State::kOpen);
   complete(writer, commit);
   return TxnVerdict::kOk;
@@ -84,8 +78,7 @@ void TxnCoordinator::complete(TxnWriter& writer, bool commit) {
       marked(writer);
     });
   }
-  marked(
-      writer);  // the one counted above, so that markers written at once do not end the loops under way
+  marked(writer);  // the one counted above, so that markers written at once do not end the loops under way
 }
 
 void TxnCoordinator::marked(TxnWriter& writer) {

@@ -11,9 +11,8 @@ struct SimMember::WriteJob {
   SimGroup& group;
   std::string id;  // the transactional id
   ClientNo client;
-  std::uint32_t epoch;  // the producer's
-  MembershipNo
-      membership;  // with the generation: as the client knew them when it checked what it owns
+  std::uint32_t epoch;      // the producer's
+  MembershipNo membership;  // with the generation: as the client knew them when it checked what it owns
   std::int32_t generation;
   Write write;
   std::vector<TopicPartition> tps;  // of the offsets
@@ -40,15 +39,13 @@ void SimMember::write(Write write) {
       tps.push_back(mine->tp);
   }
   if (!allowed) {
-    to_client(cluster_, number_, Duration(0), [serial = write.serial](SimMember& m) {
-      m.push(WriteAnswered{serial, WriteResult::kNotDone, {}, {}});
-    });
+    to_client(cluster_, number_, Duration(0),
+              [serial = write.serial](SimMember& m) { m.push(WriteAnswered{serial, WriteResult::kNotDone, {}, {}}); });
     return;
   }
   writing_ = true;
   SimGroup& group = cluster_.group(spec_.group);
-  if (fails(cluster_.faults_.p_generation_bump))
-    scheduler().after(latency(), [&group] { group.bump_generation(); });
+  if (fails(cluster_.faults_.p_generation_bump)) scheduler().after(latency(), [&group] { group.bump_generation(); });
   const WriteFate fate = draw_fate();
   send_records(std::make_shared<WriteJob>(
       WriteJob{.cluster = cluster_,
@@ -68,8 +65,7 @@ void SimMember::write(Write write) {
 WriteFate SimMember::draw_fate() {
   if (next_fate_) return *std::exchange(next_fate_, std::nullopt);
   const BrokerFaults& f = cluster_.faults_;
-  const bool faultless =
-      f.p_not_done + f.p_reply_lost_done + f.p_reply_lost_not_done + f.p_late_request == 0;
+  const bool faultless = f.p_not_done + f.p_reply_lost_done + f.p_reply_lost_not_done + f.p_late_request == 0;
   if (faultless) return WriteFate::kNormal;
   const std::uint64_t drawn = scheduler().random().below(1000);
   std::uint64_t below = f.p_not_done;
@@ -89,8 +85,7 @@ void SimMember::send_records(const WritePtr& job) {
   SimCluster& cluster = job->cluster;
   cluster.scheduler_.after(cluster.latency(), [job] {
     SimCluster& c = job->cluster;
-    if (job->fails(0))
-      return reply(job, c.latency(), [job](SimMember&) { take_back(job, WriteResult::kNotDone); });
+    if (job->fails(0)) return reply(job, c.latency(), [job](SimMember&) { take_back(job, WriteResult::kNotDone); });
     c.coordinator_.begin(job->writer, job->client, job->epoch, [job](TxnVerdict verdict) {
       if (verdict != TxnVerdict::kOk) return refuse(job, verdict);
       append_records(job);
@@ -141,8 +136,7 @@ void SimMember::add_offsets(const WritePtr& job) {
   if (job->fails(2)) return give_up(WriteResult::kNotDone);
   const std::vector<OffsetToCommit>& offsets = job->write.offsets;
   // The broker looks at the member and its generation, and not at all at who owns the partitions.
-  if (!offsets.empty() && !job->group.valid(job->membership, job->generation))
-    return give_up(WriteResult::kNotDone);
+  if (!offsets.empty() && !job->group.valid(job->membership, job->generation)) return give_up(WriteResult::kNotDone);
   for (const OffsetToCommit& offset : offsets)
     if (utf16_units(offset.metadata) > kMetadataLimit) return give_up(WriteResult::kRefused);
   for (std::size_t i = 0; i < offsets.size(); ++i)
@@ -161,8 +155,7 @@ void SimMember::send_end(const WritePtr& job) {
   if (job->fate == WriteFate::kLateRequest) {
     // Half of them come so soon that they race with the client's attempt to find out.
     Random& random = cluster.scheduler_.random();
-    const Duration most =
-        random.chance(50) ? 4 * faults.latency_max + Duration(1) : faults.client_timeout;
+    const Duration most = random.chance(50) ? 4 * faults.latency_max + Duration(1) : faults.client_timeout;
     cluster.scheduler_.after(faults.client_timeout + Duration(random.between(1, most.count())),
                              [job] { end_at_broker(job, false); });
   } else if (job->fate != WriteFate::kReplyLostNotDone) {
@@ -239,26 +232,23 @@ void SimMember::resolve(WriteSerial serial) {
   BARTLEBY_ASSERT(unresolved_ && unresolved_->serial == serial);
   const bool failed = fails(cluster_.faults_.p_fence_fail);
   const bool effect = !failed || scheduler().random().chance(50);
-  scheduler().after(latency(), [&cluster = cluster_, client = number_, asked = *unresolved_,
-                                id = transactional_id_, failed, effect] {
-    if (failed) {
-      to_client(cluster, client, cluster.latency(), [serial = asked.serial](SimMember& m) {
-        m.push(WriteResolved{serial, false, {}});
-      });
-    }
-    if (!effect) return;
-    cluster.coordinator_.init(
-        cluster.coordinator_.writer(id), client,
-        [&cluster, client, asked, failed](std::uint32_t epoch) {
-          if (failed) return;
-          to_client(cluster, client, cluster.latency(), [asked, epoch](SimMember& m) {
-            m.producer_epoch_ = std::max(m.producer_epoch_, epoch);
-            m.scheduler().after(m.latency(), [&c = m.cluster_, number = m.number_, asked] {
-              read_after_init(c, number, asked);
+  scheduler().after(
+      latency(), [&cluster = cluster_, client = number_, asked = *unresolved_, id = transactional_id_, failed, effect] {
+        if (failed) {
+          to_client(cluster, client, cluster.latency(),
+                    [serial = asked.serial](SimMember& m) { m.push(WriteResolved{serial, false, {}}); });
+        }
+        if (!effect) return;
+        cluster.coordinator_.init(
+            cluster.coordinator_.writer(id), client, [&cluster, client, asked, failed](std::uint32_t epoch) {
+              if (failed) return;
+              to_client(cluster, client, cluster.latency(), [asked, epoch](SimMember& m) {
+                m.producer_epoch_ = std::max(m.producer_epoch_, epoch);
+                m.scheduler().after(
+                    m.latency(), [&c = m.cluster_, number = m.number_, asked] { read_after_init(c, number, asked); });
+              });
             });
-          });
-        });
-  });
+      });
 }
 
 void SimMember::read_after_init(SimCluster& cluster, ClientNo client, const Unresolved& asked) {
@@ -266,20 +256,16 @@ void SimMember::read_after_init(SimCluster& cluster, ClientNo client, const Unre
   if (asking == nullptr) return;
   const SimGroup& group = cluster.group(asking->spec_.group);
   WriteResolved resolved{asked.serial, true, {}};
-  if (BrokerFaults::happens(cluster.scheduler_.random(), cluster.faults_.p_read_fail))
-    resolved.answered = false;
+  if (BrokerFaults::happens(cluster.scheduler_.random(), cluster.faults_.p_read_fail)) resolved.answered = false;
   for (const TopicPartition& tp : asked.tps) {
-    if (group.pending(tp))
-      resolved.answered = false;  // of another writer: its own was ended by the init
+    if (group.pending(tp)) resolved.answered = false;  // of another writer: its own was ended by the init
     resolved.offsets.push_back(group.committed(tp));
   }
   if (!resolved.answered) resolved.offsets.clear();
-  to_client(cluster, client, cluster.latency(),
-            [resolved = std::move(resolved)](SimMember& m) mutable {
-              if (resolved.answered && m.unresolved_ && m.unresolved_->serial == resolved.serial)
-                m.unresolved_.reset();
-              m.push(std::move(resolved));
-            });
+  to_client(cluster, client, cluster.latency(), [resolved = std::move(resolved)](SimMember& m) mutable {
+    if (resolved.answered && m.unresolved_ && m.unresolved_->serial == resolved.serial) m.unresolved_.reset();
+    m.push(std::move(resolved));
+  });
 }
 
 }  // namespace bartleby::sim

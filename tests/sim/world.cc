@@ -11,10 +11,22 @@ const std::string kSource = "src";
 }  // namespace
 
 World::World(const Options& options, Coverage& coverage, bool trace)
-    : options_(options), coverage_(coverage), trace_(trace), scheduler_(options.seed), random_(options.seed ^ 0x5eed),
-      cluster_(std::make_unique<SimCluster>(scheduler_, options.broker)), checker_(options_, coverage_) {
-  TopicSpec source{.name = kSource, .partitions = static_cast<std::int32_t>(options_.partitions), .retention = {}, .retention_bytes = {}};
-  TopicSpec journal{.name = "src.parked.g", .partitions = source.partitions, .compacted = true, .retention = {}, .retention_bytes = {}};
+    : options_(options),
+      coverage_(coverage),
+      trace_(trace),
+      scheduler_(options.seed),
+      random_(options.seed ^ 0x5eed),
+      cluster_(std::make_unique<SimCluster>(scheduler_, options.broker)),
+      checker_(options_, coverage_) {
+  TopicSpec source{.name = kSource,
+                   .partitions = static_cast<std::int32_t>(options_.partitions),
+                   .retention = {},
+                   .retention_bytes = {}};
+  TopicSpec journal{.name = "src.parked.g",
+                    .partitions = source.partitions,
+                    .compacted = true,
+                    .retention = {},
+                    .retention_bytes = {}};
   TopicSpec dlq{.name = "src.dlq", .partitions = 1, .retention = {}, .retention_bytes = {}};
   if (options_.has(Fault::kDlqSmall)) dlq.max_message = 1100;
   TopicSpec out{.name = "out", .partitions = 1, .retention = {}, .retention_bytes = {}};
@@ -34,12 +46,15 @@ World::World(const Options& options, Coverage& coverage, bool trace)
       std::string text = "commit " + writer + " #" + std::to_string(write.serial.v);
       for (std::size_t i = 0; i < write.offsets.size(); ++i) {
         const DecodedMetadata m = decode_metadata(write.offsets[i].metadata, write.offsets[i].offset);
-        text += " p" + std::to_string(at->second.tps[i].partition.v) + " L" + std::to_string(write.offsets[i].offset.v) + " H" +
-                std::to_string(m.metadata.high.v) + (m.metadata.writer.empty() ? " released" : "") + " heads";
-        for (const Head& h : m.metadata.heads) text += " " + std::to_string(h.from.v) + (h.lane ? "/" + std::to_string(h.lane->v) : "");
+        text += " p" + std::to_string(at->second.tps[i].partition.v) + " L" +
+                std::to_string(write.offsets[i].offset.v) + " H" + std::to_string(m.metadata.high.v) +
+                (m.metadata.writer.empty() ? " released" : "") + " heads";
+        for (const Head& h : m.metadata.heads)
+          text += " " + std::to_string(h.from.v) + (h.lane ? "/" + std::to_string(h.lane->v) : "");
       }
       for (const OutRecord& r : write.records)
-        text += "\n      + " + r.topic + " " + r.key.value_or("-") + " " + (r.topic == "src.dlq" ? "letter" : r.value.value_or("erased"));
+        text += "\n      + " + r.topic + " " + r.key.value_or("-") + " " +
+                (r.topic == "src.dlq" ? "letter" : r.value.value_or("erased"));
       say(text);
     }
     checker_.committed(writer, write, at->second, scheduler_.both());
@@ -87,7 +102,8 @@ void World::start(Process& p) {
   ++p.incarnation;
   // The deaths of the last life, before anything runs.
   for (const RecorderSlot& slot : p.recorder) {
-    const JournalEntry obituary = Obituary{slot.offset, p.incarnation * 16 + p.number, slot.timestamp, slot.faulting, slot.alone};
+    const JournalEntry obituary =
+        Obituary{slot.offset, p.incarnation * 16 + p.number, slot.timestamp, slot.faulting, slot.alone};
     const OutRecord record{"src.parked.g", slot.tp.partition, journal_key(obituary), journal_value(obituary, {}), {}};
     if (!cluster_->produce({record})) continue;
     coverage_.saw(Seen::kObituary);
@@ -95,7 +111,8 @@ void World::start(Process& p) {
     say("obituary " + *record.key + (slot.faulting ? " faulting" : "") + (slot.alone ? " alone" : ""));
   }
   p.recorder.clear();
-  p.member = cluster_->join_sim({.group = kGroup, .topics = {kSource}, .instance = "i" + std::to_string(p.number), .session = Duration(6000)});
+  p.member = cluster_->join_sim(
+      {.group = kGroup, .topics = {kSource}, .instance = "i" + std::to_string(p.number), .session = Duration(6000)});
   p.fragile = std::make_unique<FragileMember>(*p.member, coverage_, [this, &p](const Write& w) { write_sent(p, w); });
   PumpConfig c;
   c.engine = options_.engine;
@@ -114,7 +131,8 @@ void World::start(Process& p) {
   c.topics[kSource] = topic;
   c.admit = [this](const std::string&, const Record& r) { return admit(r); };
   p.pump = std::make_unique<Pump>(
-      std::move(c), *p.fragile, [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },
+      std::move(c), *p.fragile,
+      [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },
       [this, &p](const Alarm& a, const TopicPartition* tp) { alarm(p, a, tp); });
   p.running.clear();
   p.frozen = p.stopping = p.guard_was_open = false;
@@ -170,8 +188,10 @@ void World::plan_turn(Process& p, Instant when) {
   scheduler_.at(when, [this, &p, incarnation = p.incarnation, when] {
     if (p.incarnation != incarnation || !p.pump || !p.turn_planned || p.wake != when) return;
     p.turn_planned = false;
-    if (p.frozen) p.thawing.push_back([this, &p] { plan_turn(p, scheduler_.now()); });
-    else turn(p);
+    if (p.frozen)
+      p.thawing.push_back([this, &p] { plan_turn(p, scheduler_.now()); });
+    else
+      turn(p);
   });
 }
 
@@ -222,8 +242,12 @@ void World::turn(Process& p) {
 void World::in_process(Process& p, Duration wait, std::function<void(Process&)> task) {
   scheduler_.after(wait, [this, &p, incarnation = p.incarnation, task = std::move(task)]() mutable {
     if (p.incarnation != incarnation || !p.pump) return;
-    if (p.frozen) p.thawing.push_back([&p, incarnation, task = std::move(task)] { if (p.incarnation == incarnation && p.pump) task(p); });
-    else task(p);
+    if (p.frozen)
+      p.thawing.push_back([&p, incarnation, task = std::move(task)] {
+        if (p.incarnation == incarnation && p.pump) task(p);
+      });
+    else
+      task(p);
   });
 }
 
@@ -243,8 +267,10 @@ void World::write_sent(Process& p, const Write& w) {
     }
     if (exhausted) p.exhausted_letters.insert(offset);
   }
-  const auto windows = static_cast<std::uint64_t>((scheduler_.now() - guard.since()) / options_.engine.guard->within) + 1;
-  if (p.exhausted_letters.size() > windows * options_.engine.guard->letters && !p.stopping) checker_.fail("too many letters while the guard is open");
+  const auto windows =
+      static_cast<std::uint64_t>((scheduler_.now() - guard.since()) / options_.engine.guard->within) + 1;
+  if (p.exhausted_letters.size() > windows * options_.engine.guard->letters && !p.stopping)
+    checker_.fail("too many letters while the guard is open");
 }
 
 void World::watch_guard(Process& p) {
@@ -255,7 +281,8 @@ void World::watch_guard(Process& p) {
     for (const auto& [id, at] : p.fail_times)
       if (scheduler_.now() - at <= options_.engine.guard->within) different.insert(id);
     // A refused emitted record is a failure that no handler saw.
-    if (different.size() < options_.engine.guard->of && !options_.has(Fault::kEmitDenied)) checker_.fail("the guard opened on too few different messages");
+    if (different.size() < options_.engine.guard->of && !options_.has(Fault::kEmitDenied))
+      checker_.fail("the guard opened on too few different messages");
     p.successes_since_open.clear();
     p.exhausted_letters.clear();
   }
@@ -263,19 +290,28 @@ void World::watch_guard(Process& p) {
 }
 
 void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
-  if (trace_) say("alarm " + std::to_string(static_cast<int>(a.type)) + " i" + std::to_string(p.number) + " offset " + std::to_string(a.offset.v) + " " + std::to_string(a.number));
+  if (trace_)
+    say("alarm " + std::to_string(static_cast<int>(a.type)) + " i" + std::to_string(p.number) + " offset " +
+        std::to_string(a.offset.v) + " " + std::to_string(a.number));
   switch (a.type) {
     case AlarmType::kGuardClosed:
-      if (a.number == 1) coverage_.saw(Seen::kGuardGaveUp);
+      if (a.number == 1)
+        coverage_.saw(Seen::kGuardGaveUp);
       else {
         coverage_.saw(Seen::kGuardClosed);
         if (p.successes_since_open.size() < 2) checker_.fail("the guard closed after one success");
       }
       break;
     case AlarmType::kLimitParked:
-    case AlarmType::kLimitWindow: coverage_.saw(Seen::kLimit); break;
-    case AlarmType::kExhaustedKept: coverage_.saw(Seen::kKept); break;
-    case AlarmType::kStaleEntry: coverage_.saw(Seen::kStaleEntry); break;
+    case AlarmType::kLimitWindow:
+      coverage_.saw(Seen::kLimit);
+      break;
+    case AlarmType::kExhaustedKept:
+      coverage_.saw(Seen::kKept);
+      break;
+    case AlarmType::kStaleEntry:
+      coverage_.saw(Seen::kStaleEntry);
+      break;
     case AlarmType::kOffsetReset:
       coverage_.saw(Seen::kOffsetReset);
       if (tp != nullptr) checker_.at(*tp).alarmed = true;
@@ -283,7 +319,8 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
     case AlarmType::kLostByRetention:
       if (tp != nullptr) checker_.at(*tp).alarmed = true;
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -307,7 +344,9 @@ bool World::finished() {
 }
 
 RunResult World::run() {
-  for (auto& p : processes_) scheduler_.after(Duration(random_.between(0, options_.has(Fault::kLateAssignment) ? 5000 : 10)), [this, &p] { start(*p); });
+  for (auto& p : processes_)
+    scheduler_.after(Duration(random_.between(0, options_.has(Fault::kLateAssignment) ? 5000 : 10)),
+                     [this, &p] { start(*p); });
   plan_trouble();
   const Instant healed_at = Instant(options_.span);
   const auto go_on = [this] {
@@ -337,11 +376,12 @@ RunResult World::run() {
       if (!p->pump) continue;
       for (const auto& [index, e] : p->pump->engine().partitions())
         say("i" + std::to_string(p->number) + " p" + std::to_string(p->pump->where(e->ref())->partition.v) + " phase " +
-            std::to_string(static_cast<int>(e->phase())) + " L" + std::to_string(e->committed().v) + " H" + std::to_string(e->high().v) + " F" +
-            std::to_string(e->frontier().v) + " end " + std::to_string(cluster_->log(*p->pump->where(e->ref())).high_watermark().v) + " bytes " +
-            std::to_string(p->pump->engine().bytes()) + " parked " + std::to_string(e->parked()) + " memory " + std::to_string(e->in_memory()) +
-            " running " + std::to_string(p->pump->engine().running()) + (p->pump->engine().writing() ? " writing" : "") +
-            (p->pump->engine().guard().open() ? " guard" : ""));
+            std::to_string(static_cast<int>(e->phase())) + " L" + std::to_string(e->committed().v) + " H" +
+            std::to_string(e->high().v) + " F" + std::to_string(e->frontier().v) + " end " +
+            std::to_string(cluster_->log(*p->pump->where(e->ref())).high_watermark().v) + " bytes " +
+            std::to_string(p->pump->engine().bytes()) + " parked " + std::to_string(e->parked()) + " memory " +
+            std::to_string(e->in_memory()) + " running " + std::to_string(p->pump->engine().running()) +
+            (p->pump->engine().writing() ? " writing" : "") + (p->pump->engine().guard().open() ? " guard" : ""));
     }
   checker_.finish(!options_.has(Fault::kNoDeadLetters));
   if (!done && checker_.violation().empty()) checker_.fail("the commit never reached the end");
@@ -352,8 +392,9 @@ RunResult World::run() {
 RunResult run_seed(std::uint64_t seed, const std::vector<Fault>& off, Coverage& coverage, bool trace) {
   const Options options = draw_options(seed, off);
   if (trace) {
-    std::printf("seed %llu: %u partitions, %u instances, %u messages, %u keys; on:", static_cast<unsigned long long>(seed),
-                options.partitions, options.instances, options.messages, options.keys);
+    std::printf(
+        "seed %llu: %u partitions, %u instances, %u messages, %u keys; on:", static_cast<unsigned long long>(seed),
+        options.partitions, options.instances, options.messages, options.keys);
     for (std::size_t i = 0; i < options.on.size(); ++i)
       if (options.on[i]) std::printf(" %s", fault_name(static_cast<Fault>(i)).c_str());
     std::printf("\n");

@@ -31,7 +31,7 @@ struct RunResult {
 // What a handler will do with a message.
 struct Script {
   std::uint16_t case_id = 0;
-  std::uint32_t fails = 0;      // attempts that fail
+  std::uint32_t fails = 0;  // attempts that fail
   bool reject = false;
   bool emit = false;
   bool skip = false;
@@ -59,7 +59,9 @@ class FragileMember : public Member {
   void release(PartitionRef ref) override { count(), inner_.release(ref); }
   void write(Write w) override { count(), on_write_(w), inner_.write(std::move(w)); }
   void resolve(WriteSerial serial) override { count(), inner_.resolve(serial); }
-  void read_offsets(std::uint64_t r, std::vector<TopicPartition> tps, Stability s) override { count(), inner_.read_offsets(r, std::move(tps), s); }
+  void read_offsets(std::uint64_t r, std::vector<TopicPartition> tps, Stability s) override {
+    count(), inner_.read_offsets(r, std::move(tps), s);
+  }
   void fence_writer(std::uint64_t r, const std::string& id) override { count(), inner_.fence_writer(r, id); }
   void read_range(std::uint64_t r, TopicPartition tp, Offset from, Offset to, LaneFilter f) override {
     count(), inner_.read_range(r, std::move(tp), from, to, std::move(f));

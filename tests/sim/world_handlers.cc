@@ -23,7 +23,8 @@ Script World::script_of(std::uint32_t id) const {
   if (options_.has(Fault::kMalformed) && r.chance(5)) s.malformed = true;
   if (options_.has(Fault::kReplay) && r.chance(10)) s.replayed = true;
   if (options_.has(Fault::kThrottle) && r.chance(10)) s.throttles = static_cast<std::uint32_t>(r.between(1, 6));
-  if (options_.has(Fault::kCrashPoison) && r.chance(3)) s.crashes = r.chance(50) ? 1000 : static_cast<std::uint32_t>(r.between(1, 4));
+  if (options_.has(Fault::kCrashPoison) && r.chance(3))
+    s.crashes = r.chance(50) ? 1000 : static_cast<std::uint32_t>(r.between(1, 4));
   constexpr std::array kinds = {Kind::kTransient, Kind::kTimeout, Kind::kUnavailable, Kind::kConfig};
   s.kind = kinds[r.below(kinds.size())];
   return s;
@@ -45,7 +46,8 @@ World::Running* World::find(Process& p, std::uint64_t number) {
 }
 
 void World::begin(Process& p, const Run& run, std::span<const RunMessage> messages) {
-  Running r{.run = run, .messages = {messages.begin(), messages.end()}, .tp = *messages[0].tp, .number = ++last_running_};
+  Running r{
+      .run = run, .messages = {messages.begin(), messages.end()}, .tp = *messages[0].tp, .number = ++last_running_};
   if (messages.size() > 1) coverage_.saw(Seen::kStretch);
   for (const Running& other : p.running) {
     if (other.run.alone) checker_.fail("somebody runs beside a suspect");
@@ -62,12 +64,19 @@ void World::next_message(Process& p, std::uint64_t number) {
   const RunMessage& m = r.messages[r.at];
   const std::uint32_t id = id_of(*m.record);
   mix(id);
-  say("run i" + std::to_string(p.number) + " p" + std::to_string(r.tp.partition.v) + ":" + std::to_string(m.record->offset.v) + " attempt " +
-      std::to_string(r.run.attempt) + (r.run.alone ? " alone" : "") + (r.run.probe ? " probe" : ""));
-  Start start{.tp = r.tp, .offset = m.record->offset, .attempt = r.at == 0 ? r.run.attempt : 1, .alone = r.run.alone, .probe = r.run.probe,
+  say("run i" + std::to_string(p.number) + " p" + std::to_string(r.tp.partition.v) + ":" +
+      std::to_string(m.record->offset.v) + " attempt " + std::to_string(r.run.attempt) + (r.run.alone ? " alone" : "") +
+      (r.run.probe ? " probe" : ""));
+  Start start{.tp = r.tp,
+              .offset = m.record->offset,
+              .attempt = r.at == 0 ? r.run.attempt : 1,
+              .alone = r.run.alone,
+              .probe = r.run.probe,
               .others = static_cast<std::uint32_t>(p.running.size() - 1),
-              .guard_open = p.pump->engine().guard().open() && r.at == 0, .writer = p.member->transactional_id()};
-  if (Story* s = checker_.find(r.tp, m.record->offset); s != nullptr && s->timestamp == m.record->timestamp) checker_.started(start, scheduler_.both());
+              .guard_open = p.pump->engine().guard().open() && r.at == 0,
+              .writer = p.member->transactional_id()};
+  if (Story* s = checker_.find(r.tp, m.record->offset); s != nullptr && s->timestamp == m.record->timestamp)
+    checker_.started(start, scheduler_.both());
   const Script script = script_of(id);
   in_process(p, script.takes, [this, number](Process& owner) { end_message(owner, number); });
 }
@@ -113,7 +122,10 @@ void World::end_message(Process& p, std::uint64_t number) {
   }
   const bool outage = scheduler_.now() < outage_until_;
   if (outage || s.reject || attempt <= s.fails) {
-    Decision d = failing(outage ? Kind::kUnavailable : s.reject ? Kind::kPermanent : s.kind, s.reject && !outage ? Fate::kReject : Fate::kRetry);
+    Decision d = failing(outage     ? Kind::kUnavailable
+                         : s.reject ? Kind::kPermanent
+                                    : s.kind,
+                         s.reject && !outage ? Fate::kReject : Fate::kRetry);
     const bool final = is_final(d.kind);
     const TopicPartition tp = r.tp;
     const PartitionRef ref = r.run.token.ref;
@@ -127,7 +139,8 @@ void World::end_message(Process& p, std::uint64_t number) {
     if (story != nullptr && p.pump && p.pump->engine().guard().open() && !final) {
       --story->failures;
       story->errors.pop_back();
-    } else if (story != nullptr && p.pump && checker_.strict(tp, p.member->transactional_id()) && p.pump->where(ref) != nullptr) {
+    } else if (story != nullptr && p.pump && checker_.strict(tp, p.member->transactional_id()) &&
+               p.pump->where(ref) != nullptr) {
       story->failed_by = p.member->transactional_id();
       story->failed_in = ref.epoch;
       story->failed_seq = ++seq_;

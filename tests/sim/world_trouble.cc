@@ -11,14 +11,20 @@ void World::produce() {
   const std::uint32_t id = ++produced_;
   Story s;
   s.id = id;
-  if (!(options_.has(Fault::kNullKeys) && random_.chance(15))) s.key = "k" + std::to_string(random_.below(options_.keys));
+  if (!(options_.has(Fault::kNullKeys) && random_.chance(15)))
+    s.key = "k" + std::to_string(random_.below(options_.keys));
   if (s.key && random_.chance(3)) s.key = "";
   std::string text = std::to_string(id);
   text.insert(0, 8 - text.size(), '0');
   text.append(random_.below(random_.chance(5) ? 3000 : 60), 'x');
   s.value = text;
   s.skip = script_of(id).skip;
-  OutRecord record{"src", s.key ? std::nullopt : std::optional(Partition(static_cast<std::int32_t>(random_.below(options_.partitions)))), s.key, s.value, {{"h", "v"}}};
+  OutRecord record{
+      "src",
+      s.key ? std::nullopt : std::optional(Partition(static_cast<std::int32_t>(random_.below(options_.partitions)))),
+      s.key,
+      s.value,
+      {{"h", "v"}}};
   const auto [tp, offset] = cluster_->append(record);
   s.offset = offset;
   s.timestamp = scheduler_.wall();
@@ -34,14 +40,16 @@ void World::plan_trouble() {
     scheduler_.at(at, [this] { produce(); });
   }
   const auto count = static_cast<std::uint32_t>(random_.between(3, 25));
-  for (std::uint32_t i = 0; i < count; ++i) scheduler_.at(Instant(Duration(random_.between(0, options_.span.count() - 1))), [this] { trouble(); });
+  for (std::uint32_t i = 0; i < count; ++i)
+    scheduler_.at(Instant(Duration(random_.between(0, options_.span.count() - 1))), [this] { trouble(); });
 }
 
 void World::trouble() {
   std::vector<Fault> can;
-  for (const Fault f : {Fault::kCrash, Fault::kCrashAtCommand, Fault::kFreeze, Fault::kStop, Fault::kRebalance, Fault::kGeneration, Fault::kDlqDenied,
-                        Fault::kJournalDenied, Fault::kEmitDenied, Fault::kDlqStalled, Fault::kOutage, Fault::kJournalLost, Fault::kRetention,
-                        Fault::kCompaction, Fault::kOffsetReset, Fault::kOffsetLost, Fault::kRecreated, Fault::kClockJump, Fault::kOrders})
+  for (const Fault f : {Fault::kCrash, Fault::kCrashAtCommand, Fault::kFreeze, Fault::kStop, Fault::kRebalance,
+                        Fault::kGeneration, Fault::kDlqDenied, Fault::kJournalDenied, Fault::kEmitDenied,
+                        Fault::kDlqStalled, Fault::kOutage, Fault::kJournalLost, Fault::kRetention, Fault::kCompaction,
+                        Fault::kOffsetReset, Fault::kOffsetLost, Fault::kRecreated, Fault::kClockJump, Fault::kOrders})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -49,15 +57,21 @@ void World::trouble() {
   mix(static_cast<std::uint64_t>(fault));
   say("trouble " + fault_name(fault));
   const auto for_a_while = [this](const std::string& topic, bool stall) {
-    if (stall) cluster_->stall(topic, true);
-    else cluster_->deny(topic, true);
+    if (stall)
+      cluster_->stall(topic, true);
+    else
+      cluster_->deny(topic, true);
     scheduler_.after(Duration(random_.between(100, 20000)), [this, topic, stall] {
-      if (stall) cluster_->stall(topic, false);
-      else cluster_->deny(topic, false);
+      if (stall)
+        cluster_->stall(topic, false);
+      else
+        cluster_->deny(topic, false);
     });
   };
   switch (fault) {
-    case Fault::kCrash: crash(p, std::nullopt); break;
+    case Fault::kCrash:
+      crash(p, std::nullopt);
+      break;
     case Fault::kCrashAtCommand:
       if (p.fragile) p.fragile->crash_in(static_cast<std::uint32_t>(random_.between(1, 12)));
       break;
@@ -74,16 +88,36 @@ void World::trouble() {
         for (auto& task : std::exchange(p.thawing, {})) task();
       });
       break;
-    case Fault::kStop: stop(p); break;
-    case Fault::kRebalance: cluster_->rebalance("g", true); break;
-    case Fault::kGeneration: cluster_->bump_generation("g"); break;
-    case Fault::kDlqDenied: for_a_while("src.dlq", false); break;
-    case Fault::kDlqStalled: for_a_while("src.dlq", true); break;
-    case Fault::kJournalDenied: for_a_while("src.parked.g", false); break;
-    case Fault::kEmitDenied: for_a_while("out", random_.chance(50)); break;
-    case Fault::kOutage: outage_until_ = scheduler_.now() + Duration(random_.between(500, 20000)); break;
-    case Fault::kJournalLost: lose_journal(); break;
-    case Fault::kRetention: retention(); break;
+    case Fault::kStop:
+      stop(p);
+      break;
+    case Fault::kRebalance:
+      cluster_->rebalance("g", true);
+      break;
+    case Fault::kGeneration:
+      cluster_->bump_generation("g");
+      break;
+    case Fault::kDlqDenied:
+      for_a_while("src.dlq", false);
+      break;
+    case Fault::kDlqStalled:
+      for_a_while("src.dlq", true);
+      break;
+    case Fault::kJournalDenied:
+      for_a_while("src.parked.g", false);
+      break;
+    case Fault::kEmitDenied:
+      for_a_while("out", random_.chance(50));
+      break;
+    case Fault::kOutage:
+      outage_until_ = scheduler_.now() + Duration(random_.between(500, 20000));
+      break;
+    case Fault::kJournalLost:
+      lose_journal();
+      break;
+    case Fault::kRetention:
+      retention();
+      break;
     case Fault::kCompaction:
       for (auto& [tp, w] : checker_.all()) {
         cluster_->compact(tp);
@@ -96,21 +130,29 @@ void World::trouble() {
       }
       break;
     case Fault::kOffsetReset:
-    case Fault::kOffsetLost: reset_offset(); break;
-    case Fault::kRecreated: recreate(); break;
+    case Fault::kOffsetLost:
+      reset_offset();
+      break;
+    case Fault::kRecreated:
+      recreate();
+      break;
     case Fault::kClockJump:
       coverage_.saw(Seen::kClockJump);
       scheduler_.jump_wall(Duration(random_.between(-3600000, 3600000)));
       break;
     case Fault::kOrders:
       if (p.pump && !p.frozen) {
-        ParkedOrder order{.what = random_.chance(60) ? ParkedOrder::What::kRunNow : ParkedOrder::What::kGiveUp, .ref = {}, .offset = {}, .kind = {}};
+        ParkedOrder order{.what = random_.chance(60) ? ParkedOrder::What::kRunNow : ParkedOrder::What::kGiveUp,
+                          .ref = {},
+                          .offset = {},
+                          .kind = {}};
         if (order.what == ParkedOrder::What::kRunNow) coverage_.saw(Seen::kRunNow);
         p.pump->tell(order);
         plan_turn(p, scheduler_.now());
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 

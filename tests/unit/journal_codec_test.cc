@@ -179,13 +179,29 @@ TEST(Journal, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(error_of("h/1", "{}"), "journal entry h/1: field from is missing");
   EXPECT_EQ(error_of("x/1/2", R"({"alone":true})"), "journal entry x/1/2: field timestamp is missing");
   const std::pair<const char*, const char*> wrong[] = {
-      {"lane", "4294967296"},   {"lane", "-1"},         {"lane", "null"},     {"lane", "1.0"},
-      {"self", "1"},            {"done", "\"true\""},   {"attempt", "-1"},    {"attempt", "4294967296"},
-      {"due", "\"soon\""},      {"due", "1e3"},         {"dead", "\"dead\""}, {"dead", "true"},
-      {"throttled_ms", "-1"},   {"kind", "\"\""},       {"kind", "3"},        {"error", "\"text\""},
-      {"error", R"({"type":1})"}, {"record", "[]"},     {"record", R"({"key":{"base64":"A"}})"},
-      {"record", R"({"value":{"base64":"AAA=","x":1}})"}, {"record", R"({"headers":[["a"]]})"},
-      {"record", R"({"offset":-1})"}, {"due", "9223372036854775808"},
+      {"lane", "4294967296"},
+      {"lane", "-1"},
+      {"lane", "null"},
+      {"lane", "1.0"},
+      {"self", "1"},
+      {"done", "\"true\""},
+      {"attempt", "-1"},
+      {"attempt", "4294967296"},
+      {"due", "\"soon\""},
+      {"due", "1e3"},
+      {"dead", "\"dead\""},
+      {"dead", "true"},
+      {"throttled_ms", "-1"},
+      {"kind", "\"\""},
+      {"kind", "3"},
+      {"error", "\"text\""},
+      {"error", R"({"type":1})"},
+      {"record", "[]"},
+      {"record", R"({"key":{"base64":"A"}})"},
+      {"record", R"({"value":{"base64":"AAA=","x":1}})"},
+      {"record", R"({"headers":[["a"]]})"},
+      {"record", R"({"offset":-1})"},
+      {"due", "9223372036854775808"},
   };
   for (const auto& [field, value] : wrong) {
     const std::string text = std::string(R"({"timestamp":1,")") + field + "\":" + value + "}";
@@ -210,8 +226,16 @@ TEST(Journal, RefusesWhatIsNotOneJsonObject) {
 }
 
 TEST(Journal, RefusesKeysThatItDoesNotWrite) {
-  for (const char* key : {"", "m", "m/", "m/-1", "m/+1", "m/01", "m/1/", "m/1x", "m/ 1", "m/9223372036854775808", "M/1",
-                          "h/4294967296", "h/-1", "x/1", "x/1/", "x//1", "x/1/2/3", "x/1/01", "y/1", "x/1/-1"}) {
+  for (const char* key : {"",        "m",
+                          "m/",      "m/-1",
+                          "m/+1",    "m/01",
+                          "m/1/",    "m/1x",
+                          "m/ 1",    "m/9223372036854775808",
+                          "M/1",     "h/4294967296",
+                          "h/-1",    "x/1",
+                          "x/1/",    "x//1",
+                          "x/1/2/3", "x/1/01",
+                          "y/1",     "x/1/-1"}) {
     const Result<DecodedEntry> decoded = decode_journal(key, R"({"timestamp":1,"from":1})");
     EXPECT_FALSE(decoded) << key;
   }
