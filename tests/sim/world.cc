@@ -257,6 +257,7 @@ void World::write_sent(Process& p, const Write& w) {
   sent_[{p.member->transactional_id(), w.serial.v}] = {std::move(tps), ++seq_};
   const OutageGuard& guard = p.pump->engine().guard();
   if (!guard.open() || !options_.engine.guard) return;
+  if (!p.guard_was_open) p.exhausted_letters.clear();  // it opened in this very turn
   for (const OutRecord& r : w.records) {
     if (r.topic != "src.dlq") continue;
     bool exhausted = false;
