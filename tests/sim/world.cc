@@ -328,6 +328,7 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
 // ---- the run -------------------------------------------------------------------------------------------
 
 bool World::finished() {
+  if (scheduler_.now() <= down_until_) return false;  // people are still at it
   if (!checker_.all_resolved() && !options_.has(Fault::kNoDeadLetters)) return false;
   for (auto& [tp, w] : checker_.all()) {
     const auto c = cluster_->committed(kGroup, tp);
@@ -374,6 +375,9 @@ RunResult World::run() {
   }
   if (trace_ && !done)
     for (const auto& p : processes_) {
+      say("i" + std::to_string(p->number) + (p->pump ? " up" : " down") + (p->turn_planned ? " turn planned" : "") +
+          (p->member && p->member->has_events() ? " events" : "") + (p->stopping ? " stopping" : "") + ", " +
+          std::to_string(scheduler_.pending()) + " tasks");
       if (!p->pump) continue;
       for (const auto& [index, e] : p->pump->engine().partitions())
         say("i" + std::to_string(p->number) + " p" + std::to_string(p->pump->where(e->ref())->partition.v) + " phase " +

@@ -1,0 +1,187 @@
+#include "engine/explain.h"
+
+#include <algorithm>
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kPins = 10;
+
+std::string in_words(Duration d) {
+  const std::int64_t s = std::max<std::int64_t>(0, (d.count() + 999) / 1000);
+  if (s < 60) return std::to_string(s) + " s";
+  if (s < 3600) return std::to_string(s / 60) + " min " + std::to_string(s % 60) + " s";
+  return std::to_string(s / 3600) + " h " + std::to_string(s % 3600 / 60) + " min";
+}
+
+std::string phase_text(Phase phase) {
+  switch (phase) {
+    case Phase::kReadStable:
+    case Phase::kReadUnstable:
+      return "is being taken over: waits for the committed offsets";
+    case Phase::kFencing:
+      return "is being taken over: shuts out the last writer, whose transaction is pending";
+    case Phase::kReadLog:
+      return "is being taken over: asks where the log begins and ends";
+    case Phase::kReadJournal:
+      return "is being taken over: reads the journal";
+    case Phase::kClaiming:
+      return "is being taken over: writes its claim";
+    case Phase::kDraining:
+      return "is being handed over: waits for running handlers";
+    case Phase::kReleasing:
+      return "is being handed over: makes its last write";
+    case Phase::kRefused:
+      return "was not started: its commit metadata is not ours, or of a newer version";
+    case Phase::kRunning:
+      break;
+  }
+  return "runs";
+}
+
+}  // namespace
+
+// Knows the partition's inside; nothing else does.
+class Explainer {
+ public:
+  Explainer(const Engine& engine, const PartitionEngine& p, Instant now) : engine_(engine), p_(p), now_(now) {}
+
+  Pin pin(const Entry& e, const LaneState& l) const {
+    Pin pin{.offset = e.offset, .lane = std::nullopt, .state = state_text(e), .due_in = std::nullopt};
+    if (!(e.record_flags & kKeyless)) pin.lane = l.hash;
+    pin.max_attempts = engine_.config().cases[e.case_id].max_attempts;
+    if (e.facts == kNone) return pin;
+    const Facts& f = p_.facts_[e.facts];
+    pin.attempts = f.attempts;
+    if (e.state == State::kParked) pin.due_in = std::max(Duration(0), f.due_steady - now_);
+    return pin;
+  }
+
+  std::string state_text(const Entry& e) const {
+    switch (e.state) {
+      case State::kQueued:
+        return p_.lanes_[e.lane].current == kNone || &p_.entries_[p_.lanes_[e.lane].current] == &e ? "ready" : "held";
+      case State::kRunning:
+        return "running";
+      case State::kFetching:
+        return "is read again from the log";
+      case State::kFailed:
+        return "failed; the journal does not know it yet";
+      case State::kParked:
+        return "parked";
+      case State::kKept:
+        return "kept: exhausted, and dead letters are off";
+      case State::kDying:
+        return p_.shared_.suspended({DestinationType::kDlq, p_.dlq_}) ? "dying; its dlq does not take letters"
+                                                                      : "dying";
+      case State::kSettling:
+        return "succeeded; what it leaves behind is not written yet";
+      case State::kFinished:
+        return "finished, behind one of its key that is not";
+    }
+    BARTLEBY_UNREACHABLE();
+  }
+
+  std::string sentence(const Pin& pin) const {
+    std::string text = "offset " + std::to_string(pin.offset.v);
+    if (pin.due_in)
+      return text + " waits for attempt " + std::to_string(pin.attempts + 1) + " of " +
+             std::to_string(pin.max_attempts) + " in " + in_words(*pin.due_in);
+    return text + " is " + pin.state;
+  }
+
+  Explanation partition() const {
+    Explanation x{.answer = {}, .pinned_by = {}, .committed = p_.low_, .high = p_.high_, .frontier = p_.window_.end()};
+    if (p_.phase_ != Phase::kRunning) {
+      x.answer = "the partition " + phase_text(p_.phase_);
+      return x;
+    }
+    p_.order_.walk([&](Offset from, std::uint32_t lane) {
+      const LaneState& l = p_.lanes_[lane];
+      if (l.head != kNone)
+        x.pinned_by.push_back(pin(p_.entries_[l.head], l));
+      else
+        x.pinned_by.push_back(
+            {.offset = from, .lane = l.hash, .state = "to be read again from the log", .due_in = std::nullopt});
+      return x.pinned_by.size() < kPins;
+    });
+    if (p_.window_.open() > 0) {
+      Offset o = p_.window_.base();
+      while (p_.window_.mark(o) != Mark::kOpen) o = next(o);
+      const Entry& e = p_.entries_[p_.window_.entry(o)];
+      x.pinned_by.push_back(pin(e, p_.lanes_[e.lane]));
+    }
+    std::ranges::sort(x.pinned_by, {}, &Pin::offset);
+    if (x.pinned_by.empty()) {
+      x.answer = "nothing holds the commit: everything up to " + std::to_string(x.frontier.v) + " is finished";
+    } else {
+      x.answer =
+          sentence(x.pinned_by.front()) + "; it holds the commit at " + std::to_string(x.pinned_by.front().offset.v);
+    }
+    x.answer += intake();
+    return x;
+  }
+
+  std::optional<Explanation> message(Offset offset) const {
+    Explanation x = partition();
+    for (std::uint32_t i = 0; i < p_.entries_.capacity(); ++i) {
+      const Entry& e = p_.entries_[i];
+      if (e.offset != offset || e.lane == kNone || !linked(i)) continue;
+      const LaneState& l = p_.lanes_[e.lane];
+      const Pin found = pin(e, l);
+      x.answer = sentence(found);
+      if (l.current != kNone && p_.entries_[l.current].offset < offset)
+        x.answer += ", behind " + sentence(pin(p_.entries_[l.current], l));
+      x.pinned_by = {found};
+      return x;
+    }
+    x.pinned_by.clear();
+    if (offset >= x.frontier)
+      x.answer = "offset " + std::to_string(offset.v) + " has not been read yet; the frontier is " +
+                 std::to_string(x.frontier.v);
+    else
+      x.answer =
+          "offset " + std::to_string(offset.v) + " is finished, or lies in the log behind an open lane of its key";
+    return x;
+  }
+
+ private:
+  // Numbers of freed entries keep their last contents; only what is in its lane's list is alive.
+  bool linked(std::uint32_t entry) const {
+    for (std::uint32_t i = p_.lanes_[p_.entries_[entry].lane].head; i != kNone; i = p_.entries_[i].next)
+      if (i == entry) return true;
+    return false;
+  }
+
+  std::string intake() const {
+    if (engine_.guard().open())
+      return ". The outage guard is open since " + in_words(now_ - engine_.guard().since()) + ": one probe at a time";
+    if (engine_.paused()) return ". The worker is paused";
+    if (p_.intake_open_ || !p_.intake_known_) return "";
+    if (p_.parked() >= engine_.config().max_parked)
+      return ". Intake is stopped: " + std::to_string(p_.parked()) + " messages are parked, the limit";
+    if (p_.at_limit_)
+      return ". Intake is stopped: the commit is too far behind the frontier, or half of the topic's retention is over";
+    if (engine_.bytes() >= engine_.config().max_bytes - engine_.config().max_bytes / 4)
+      return ". Intake waits for memory";
+    return ". Intake waits for handlers";
+  }
+
+  const Engine& engine_;
+  const PartitionEngine& p_;
+  Instant now_;
+};
+
+std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Instant now) {
+  const PartitionEngine* p = engine.partition(ref);
+  if (p == nullptr) return std::nullopt;
+  return Explainer(engine, *p, now).partition();
+}
+
+std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Offset offset, Instant now) {
+  const PartitionEngine* p = engine.partition(ref);
+  if (p == nullptr) return std::nullopt;
+  return Explainer(engine, *p, now).message(offset);
+}
+
+}  // namespace bartleby
