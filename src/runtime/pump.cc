@@ -232,7 +232,8 @@ void Pump::journal_slice(Request& request, RangeRead& in) {
   if (in.answered) p.tail_from = std::max(p.tail_from, in.next);
   if (!in.answered || in.end) {
     JournalIn out{request.ref, in.answered, {}, in.end, tail};
-    if (in.answered)
+    // A tail that breaks off goes on where it stopped, so what it has seen must be told now.
+    if (in.answered || tail)
       for (auto& [key, decoded] : request.journal) {
         if (tail && !std::holds_alternative<Obituary>(decoded.entry)) continue;
         out.items.push_back({decoded.entry, tail ? kNone : new_story(std::move(decoded.story))});
