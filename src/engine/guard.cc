@@ -60,7 +60,7 @@ bool OutageGuard::failed(Kind kind, PartitionRef ref, Offset offset, Now now, Du
     if (bad) spent_since_ = now.steady;
     return false;
   }
-  if (!bad) return false;
+  if (!bad || std::min(config_->hold_max, longest) < config_->probe) return false;  // no time left to wait in
   open_ = true;
   opened_ = now.steady;
   give_up_ = now.steady + std::min(config_->hold_max, longest);

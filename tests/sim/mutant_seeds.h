@@ -37,7 +37,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 35> kRec
     {"EntryTimestampIgnored", 50},
     {"CrashesNotCounted", 7},
     {"InnocentsCounted", 7},
-    {"SuspectsRunTogether", 7},
+    {"SuspectsRunTogether", 12},
     {"ObituariesNotTailed", 173},
     {"ObituaryTimestampIgnored", 1252},
     {"GuardDoesNotStop", 23},

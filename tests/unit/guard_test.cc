@@ -135,9 +135,16 @@ TEST(Guard, GivesUpAfterItsLongestTimeAndStaysOffUntilAGoodWindow) {
 
 TEST(Guard, NeverHoldsLongerThanItsMessagesCanWait) {
   OutageGuard guard(config());
-  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), at_ms(0), Duration(1000));
+  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), at_ms(0), Duration(20000));
   EXPECT_TRUE(guard.open());
-  EXPECT_TRUE(guard.tick(Instant(Duration(1000))));
+  EXPECT_FALSE(guard.tick(Instant(Duration(19999))));
+  EXPECT_TRUE(guard.tick(Instant(Duration(20000))));
+}
+
+TEST(Guard, DoesNotOpenWhenThereIsNoTimeToProbe) {
+  OutageGuard guard(config());
+  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), at_ms(0), Duration(10));
+  EXPECT_FALSE(guard.open());
 }
 
 TEST(Guard, LetsAFewLettersOfExhaustedMessagesPassPerWindow) {
