@@ -282,8 +282,9 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   if (in.records.empty() || in.records.front().offset != e.offset) {
     drop_from(0);
     give_reserve_back();
+    const bool superseded = traits_.compacted && e.offset >= in.log_start;  // below, it was retention
     if (e.flags & kUnread) {  // nothing is known of it but its number: no letter could name it
-      if (!traits_.compacted) shared_.alarm(AlarmType::kLostByRetention, ref_, e.offset);
+      if (!superseded) shared_.alarm(AlarmType::kLostByRetention, ref_, e.offset);
       e.state = State::kFinished;
       e.flags |= kSkipped;
       advance(lane);
@@ -291,7 +292,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     }
     Facts& f = facts_[facts_of(i)];
     f.lost = true;
-    if (traits_.compacted) {  // a newer record of the key took its place: nothing to do any more
+    if (superseded) {  // a newer record of the key took its place: nothing to do any more
       f.fate = Fate::kSkip;
       e.flags |= kSkipped;
       settle(i);
