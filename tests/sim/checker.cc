@@ -92,7 +92,7 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
   }
   for (std::size_t i = 0; i < write.offsets.size(); ++i)
     check_cut(sent.tps[i], write.offsets[i].offset, write.offsets[i].metadata, writer, write.offsets[i].ref.epoch,
-              sent.seq, now);
+              sent.seq);
 }
 
 void Checker::take_letters(const Write& write, Now now) {
@@ -178,7 +178,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
 // ---- every commit, as if the worker crashed right after it ---------------------------------------------
 
 void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,
-                        Epoch epoch, std::uint64_t sent_seq, Now now) {
+                        Epoch epoch, std::uint64_t sent_seq) {
   Watched& w = watched_[tp];
   const DecodedMetadata decoded = decode_metadata(metadata, low);
   if (decoded.origin != MetadataOrigin::kOurs) return fail("committed metadata that is not ours");
@@ -186,10 +186,7 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
   if (!m.writer.empty() && m.writer != writer) fail("somebody else's name in the metadata");
   if (low < w.low && !w.excused) fail("the commit fell: " + name(tp, low));
   w.low = low;
-  if (w.writer != writer) {
-    w.claimed_at = now.steady;
-    if (!w.writer.empty()) coverage_.saw(Seen::kUnclean);
-  }
+  if (w.writer != writer && !w.writer.empty()) coverage_.saw(Seen::kUnclean);
   w.writer = m.writer;
 
   JournalCheck check;

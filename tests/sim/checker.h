@@ -46,7 +46,6 @@ struct Story {
   std::uint32_t deaths = 0;    // of processes, that count against it
   std::uint64_t done_seq = 0;  // when its success was handed to the engine of its owner
   std::optional<Instant> obituary_at;
-  std::optional<Instant> due_shown;
   std::string done_by;  // and by which writer, in which of its assignments
   Epoch done_in;
   std::string failed_by;  // who saw its last failure that counts, in which assignment, when, and which attempt that was
@@ -74,7 +73,6 @@ struct Watched {
   std::optional<JournalCheck> last_check;
   bool excused = false;  // something happened that costs attempts and duplicates, never a message
   bool alarmed = false;  // an incident was raised
-  Instant claimed_at{};
 };
 
 // A handler begins.
@@ -118,7 +116,7 @@ class Checker {
   void take_letters(const Write& write, Now now);
   void check_letter(const TopicPartition& tp, const Letter& letter);
   void check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,
-                 Epoch epoch, std::uint64_t sent_seq, Now now);
+                 Epoch epoch, std::uint64_t sent_seq);
   std::string name(const TopicPartition& tp, Offset offset) const;
 
   const Options& options_;

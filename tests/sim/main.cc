@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -168,14 +169,15 @@ int many_seeds(const Arguments& a) {
     if (a.coverage)
       std::printf("%12llu  %.*s\n", static_cast<unsigned long long>(s.coverage.counts[i]),
                   static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
-    if (s.coverage.counts[i] > 0 || a.seeds < 2000) continue;
+    if (s.coverage.counts[i] > 0) continue;
     ++unseen;
+    if (a.seeds < 2000) continue;  // too few to expect everything
     std::printf("FAIL never happened: %.*s\n", static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
   }
   std::printf("%llu seeds from %llu, %zu failures, %zu of %zu situations seen, %.0f seeds/s\n",
               static_cast<unsigned long long>(a.seeds), static_cast<unsigned long long>(a.from), s.failures.size(),
               kSeenTexts.size() - unseen, kSeenTexts.size(), static_cast<double>(a.seeds) / s.seconds);
-  return s.failures.empty() && unseen == 0 ? 0 : 1;
+  return s.failures.empty() && (unseen == 0 || a.seeds < 2000) ? 0 : 1;
 }
 
 int all_mutants(const Arguments& a) {
@@ -234,7 +236,14 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "sim: %s needs a number\n", flag.c_str());
         std::exit(2);
       }
-      return std::strtoull(argv[++i], nullptr, 10);
+      const std::string text = argv[++i];
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error != std::errc() || end != text.data() + text.size() || value == 0) {
+        std::fprintf(stderr, "sim: %s needs a whole number from 1 on, not '%s'\n", flag.c_str(), text.c_str());
+        std::exit(2);
+      }
+      return value;
     };
     if (flag == "--seeds")
       a.seeds = number();
