@@ -32,9 +32,9 @@ struct Result {
 
 Result run(const std::vector<RecordRef>& log, bool failing) {
   const std::size_t before = heap_bytes();
-  Rig rig(plain_config(), log, [=](const Run& r, const RunItem& item, Now) -> std::optional<Outcome> {
+  Rig rig(plain_config(), log, [=](const Run& r, const RunItem& item, Now) -> std::optional<Ending> {
     if (!failing || item.offset != Offset(0) || r.attempt > 1) return std::nullopt;
-    return Outcome{.fate = Fate::kRetry, .after = kParkedFor};
+    return Ending{.fate = Fate::kRetry, .after = kParkedFor};
   });
   Result result;
   std::size_t turns = 0;

@@ -61,9 +61,9 @@ TimerRun run_timers() {
   double worked = 0;
   std::optional<Stopwatch> watch;
   const auto clock = [&] { return idle + worked + (watch ? watch->seconds() * 1e3 : 0); };
-  Rig rig(config(), log, [&](const Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
+  Rig rig(config(), log, [&](const Run& run, const RunItem& item, Now now) -> std::optional<Ending> {
     const Instant due = due_of(item.offset);
-    if (run.attempt == 1) return Outcome{.fate = Fate::kRetry, .after = due - now.steady};
+    if (run.attempt == 1) return Ending{.fate = Fate::kRetry, .after = due - now.steady};
     delays.push_back(clock() - static_cast<double>(ms(due)));
     return std::nullopt;
   });
@@ -116,8 +116,8 @@ Row engine_parked_memory() {
   const std::vector<RecordRef> log = parked_log();
   std::array<double, kRepeats> bytes, counted;
   for (std::size_t i = 0; i < kRepeats; ++i) {
-    Rig rig(config(), log, [](const Run&, const RunItem& item, Now now) -> std::optional<Outcome> {
-      return Outcome{.fate = Fate::kRetry, .after = due_of(item.offset) - now.steady};
+    Rig rig(config(), log, [](const Run&, const RunItem& item, Now now) -> std::optional<Ending> {
+      return Ending{.fate = Fate::kRetry, .after = due_of(item.offset) - now.steady};
     });
     const std::size_t before = heap_bytes();
     park_all(rig);

@@ -68,7 +68,7 @@ void Rig::carry_out() {
   for (const Run& run : commands_.runs) {
     const RunItem* items = &commands_.items[run.first];
     if (handler_)
-      if (const std::optional<Outcome> outcome = handler_(run, items[0], now_)) {
+      if (const std::optional<Ending> outcome = handler_(run, items[0], now_)) {
         completions_.push_back({run.token, 0, outcome});
         continue;
       }

@@ -22,7 +22,7 @@ EngineConfig plain_config();
 class Rig {
  public:
   // What the first message of a run ended with; nothing = the whole run succeeded plainly.
-  using Handler = std::function<std::optional<Outcome>(const Run&, const RunItem& first, Now now)>;
+  using Handler = std::function<std::optional<Ending>(const Run&, const RunItem& first, Now now)>;
 
   // Takes the partition over; `log` stays the caller's.
   Rig(EngineConfig config, std::span<const RecordRef> log, Handler handler = {});

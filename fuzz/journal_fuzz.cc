@@ -46,7 +46,7 @@ JournalStory any_story(FuzzedDataProvider& in) {
   story.error = {in.ConsumeRandomLengthString(300), in.ConsumeRandomLengthString(2000),
                  in.ConsumeRandomLengthString(2000)};
   if (in.ConsumeBool()) return story;
-  Record& record = story.record.emplace();
+  LogRecord& record = story.record.emplace();
   record.offset = any_offset(in);
   record.timestamp = any_time(in);
   record.key = maybe_text(in, 100);

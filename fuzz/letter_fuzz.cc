@@ -7,13 +7,13 @@
 namespace bartleby::fuzz {
 namespace {
 
-std::vector<Record> as_read(const std::vector<OutRecord>& written) {
-  std::vector<Record> records;
-  for (const OutRecord& out : written) records.push_back({Offset(), Timestamp(), out.key, out.value, out.headers});
+std::vector<LogRecord> as_read(const std::vector<Record>& written) {
+  std::vector<LogRecord> records;
+  for (const Record& out : written) records.push_back({Offset(), Timestamp(), out.key, out.value, out.headers});
   return records;
 }
 
-bool is_same_message(const Record& a, const Record& b) {
+bool is_same_message(const LogRecord& a, const LogRecord& b) {
   return a.offset == b.offset && a.timestamp == b.timestamp && a.key == b.key && a.value == b.value &&
          a.headers == b.headers;
 }
@@ -31,7 +31,7 @@ Letter rewritten(const Letter& letter, LetterForm form, std::size_t part_bytes) 
   return *again;
 }
 
-void check(const std::vector<Record>& records, std::size_t part_bytes) {
+void check(const std::vector<LogRecord>& records, std::size_t part_bytes) {
   const Result<Letter> letter = join_letter(records);
   if (!letter) {
     require(!letter.error().message.empty());
@@ -65,8 +65,8 @@ LetterFacts any_facts(FuzzedDataProvider& in) {
   return f;
 }
 
-Record any_record(FuzzedDataProvider& in) {
-  Record record;
+LogRecord any_record(FuzzedDataProvider& in) {
+  LogRecord record;
   record.key = maybe_text(in, 20);
   record.value = maybe_text(in, 2000);
   for (int i = in.ConsumeIntegralInRange(0, 4); i > 0; --i) {
@@ -77,9 +77,9 @@ Record any_record(FuzzedDataProvider& in) {
 }
 
 // One field of one record changed, a record lost, or one more.
-void damage_one(FuzzedDataProvider& in, std::vector<Record>& records) {
+void damage_one(FuzzedDataProvider& in, std::vector<LogRecord>& records) {
   if (records.empty()) return;
-  Record& record = records[in.ConsumeIntegralInRange<std::size_t>(0, records.size() - 1)];
+  LogRecord& record = records[in.ConsumeIntegralInRange<std::size_t>(0, records.size() - 1)];
   switch (in.ConsumeIntegralInRange(0, 5)) {
     case 0:
       std::swap(record, records.front());
@@ -88,7 +88,7 @@ void damage_one(FuzzedDataProvider& in, std::vector<Record>& records) {
       records.pop_back();
       break;
     case 2:
-      records.push_back(Record(record));
+      records.push_back(LogRecord(record));
       break;
     case 3:
       if (record.value) damage(in, *record.value);
@@ -112,7 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace bartleby::fuzz;
   FuzzedDataProvider in(data, size);
   const LetterTarget target{"dlq", 3, in.ConsumeIntegralInRange<std::size_t>(16, 4096)};
-  std::vector<Record> records;
+  std::vector<LogRecord> records;
   if (in.ConsumeIntegralInRange(0, 7) == 0) {
     for (int i = in.ConsumeIntegralInRange(0, 3); i > 0; --i) records.push_back(any_record(in));
   } else {

@@ -5,12 +5,12 @@
 // passes `Now` in.
 #pragma once
 
+#include <bartleby/types.h>
+
 #include <chrono>
 #include <cstdint>
 
 namespace bartleby {
-
-using Duration = std::chrono::milliseconds;
 
 struct SteadyTag {
   using rep = std::int64_t;
@@ -20,25 +20,14 @@ struct SteadyTag {
   static constexpr bool is_steady = true;
 };
 
-struct WallTag {
-  using rep = std::int64_t;
-  using period = std::milli;
-  using duration = Duration;
-  using time_point = std::chrono::time_point<WallTag>;
-  static constexpr bool is_steady = false;
-};
-
 using Instant = SteadyTag::time_point;
-using Timestamp = WallTag::time_point;
 
 struct Now {
   Instant steady;
   Timestamp wall;
 };
 
-constexpr std::int64_t ms(Timestamp t) { return t.time_since_epoch().count(); }
 constexpr std::int64_t ms(Instant t) { return t.time_since_epoch().count(); }
-constexpr Timestamp timestamp_ms(std::int64_t v) { return Timestamp(Duration(v)); }
 
 constexpr Instant kNever{Duration(INT64_MAX)};
 

@@ -50,7 +50,7 @@ void append_headers(std::string& out, const Headers& headers) {
 }
 
 // Offset and time are those of the entry, and said only where they are not.
-void append_record(std::string& out, const Record& record, const MessageEntry& entry) {
+void append_record(std::string& out, const LogRecord& record, const MessageEntry& entry) {
   JsonObject object(out);
   if (record.offset != entry.offset) object.number("offset", record.offset.v);
   if (record.timestamp != entry.timestamp) object.number("timestamp", ms(record.timestamp));

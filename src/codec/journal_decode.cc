@@ -121,11 +121,11 @@ bool read_headers(dom::element from, Headers& headers) {
   return true;
 }
 
-bool read_record(dom::element from, const MessageEntry& entry, std::optional<Record>& record) {
+bool read_record(dom::element from, const MessageEntry& entry, std::optional<LogRecord>& record) {
   static constexpr std::array<std::string_view, 5> kFields = {"offset", "timestamp", "key", "value", "headers"};
   dom::object object;
   if (from.get(object) != simdjson::SUCCESS) return false;
-  Record& r = record.emplace();
+  LogRecord& r = record.emplace();
   r.offset = entry.offset;
   r.timestamp = entry.timestamp;
   unsigned seen = 0;

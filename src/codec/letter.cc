@@ -81,7 +81,7 @@ Headers story_within_limit(const LetterFacts& facts, bool with_stack) {
   return headers;
 }
 
-Headers original_headers(const Record& record) {
+Headers original_headers(const LogRecord& record) {
   Headers headers;
   for (const auto& one : record.headers)
     if (!one.first.starts_with(header::kPrefix)) headers.push_back(one);
@@ -94,15 +94,15 @@ void append(Headers& headers, Headers more) {
 
 // Every part names its letter, so that parts of two letters cannot be taken for one another; the story and the
 // message's own headers are on the first.
-std::vector<OutRecord> in_parts(OutRecord whole, std::string_view value, const std::string& letter,
-                                std::string_view original, std::size_t part_bytes) {
+std::vector<Record> in_parts(Record whole, std::string_view value, const std::string& letter, std::string_view original,
+                             std::size_t part_bytes) {
   BARTLEBY_ASSERT(part_bytes > 0);
   const std::string hash = sha256_hex(original);
   const std::size_t count = (value.size() + part_bytes - 1) / part_bytes;
-  std::vector<OutRecord> parts;
+  std::vector<Record> parts;
   parts.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    OutRecord& part = parts.emplace_back(OutRecord{whole.topic, whole.partition, whole.key, {}, {}});
+    Record& part = parts.emplace_back(Record{whole.topic, whole.partition, whole.key, {}, {}});
     part.value = std::string(value.substr(i * part_bytes, part_bytes));
     if (i == 0) {
       part.headers = std::move(whole.headers);
@@ -119,10 +119,10 @@ std::vector<OutRecord> in_parts(OutRecord whole, std::string_view value, const s
 
 }  // namespace
 
-std::vector<OutRecord> letter_records(const LetterFacts& facts, const Record& record, LetterForm form,
-                                      const LetterTarget& target) {
+std::vector<Record> letter_records(const LetterFacts& facts, const LogRecord& record, LetterForm form,
+                                   const LetterTarget& target) {
   BARTLEBY_ASSERT(target.partitions > 0 && facts.partition.v >= 0);
-  OutRecord out;
+  Record out;
   out.topic = target.topic;
   out.partition = Partition(facts.partition.v % target.partitions);
   out.key = record.key;

@@ -51,16 +51,16 @@ struct LetterTarget {
 
 // Everything `record` holds is kept byte for byte. Headers of ours that the message already carries
 // (an earlier life) are replaced, never added to.
-std::vector<OutRecord> letter_records(const LetterFacts& facts, const Record& record, LetterForm form,
-                                      const LetterTarget& target);
+std::vector<Record> letter_records(const LetterFacts& facts, const LogRecord& record, LetterForm form,
+                                   const LetterTarget& target);
 
 struct Letter {
   LetterFacts facts;
   std::string id;
-  Record record;  // key, value and headers as they were; offset and timestamp of the origin
+  LogRecord record;  // key, value and headers as they were; offset and timestamp of the origin
 };
 
 // One letter from all its records, in any order. Names the missing part where one is missing.
-Result<Letter> join_letter(const std::vector<Record>& records);
+Result<Letter> join_letter(const std::vector<LogRecord>& records);
 
 }  // namespace bartleby

@@ -21,7 +21,7 @@ namespace header = letter_header;
 // reading a letter is a plain list of its fields.
 class HeaderReader {
  public:
-  explicit HeaderReader(const Record& record) : headers_(record.headers) {}
+  explicit HeaderReader(const LogRecord& record) : headers_(record.headers) {}
 
   const Error* error() const { return error_ ? &*error_ : nullptr; }  // nullptr: nothing is wrong
 
@@ -122,7 +122,7 @@ struct PartNumber {
 
 // What a record says about itself as a part. A letter in one piece is a list of one.
 struct Part {
-  const Record* record = nullptr;
+  const LogRecord* record = nullptr;
   PartNumber number;
   std::string letter;
   std::string hash;
@@ -138,7 +138,7 @@ std::optional<PartNumber> part_number(std::string_view text) {
   return part;
 }
 
-Result<Part> read_part(const Record& record) {
+Result<Part> read_part(const LogRecord& record) {
   HeaderReader in(record);
   Part part{&record, {}, in.text(header::kLetter), in.text(header::kSha256)};
   if (const std::optional<PartNumber> number = part_number(in.text(header::kPart))) {
@@ -151,15 +151,15 @@ Result<Part> read_part(const Record& record) {
   return part;
 }
 
-bool is_same_part(const Record& a, const Record& b) {
+bool is_same_part(const LogRecord& a, const LogRecord& b) {
   return a.key == b.key && a.value == b.value && a.headers == b.headers;
 }
 
 // The parts in their order, each once. The same part may have been read twice; two different ones may not.
-Result<std::vector<const Record*>> in_order(std::span<const Record> records) {
-  std::vector<const Record*> places;
+Result<std::vector<const LogRecord*>> in_order(std::span<const LogRecord> records) {
+  std::vector<const LogRecord*> places;
   Part first;
-  for (const Record& record : records) {
+  for (const LogRecord& record : records) {
     const Result<Part> part = read_part(record);
     if (!part) return std::unexpected(part.error());
     if (places.empty()) {
@@ -173,7 +173,7 @@ Result<std::vector<const Record*>> in_order(std::span<const Record> records) {
     }
     const std::size_t index = part->number.index;
     if (index > places.size()) continue;
-    const Record*& place = places[index - 1];
+    const LogRecord*& place = places[index - 1];
     if (place != nullptr && !is_same_part(*place, record)) {
       return fail(ErrorCode::kMalformed, "letter " + first.letter + ": two different parts " + std::to_string(index));
     }
@@ -187,14 +187,14 @@ Result<std::vector<const Record*>> in_order(std::span<const Record> records) {
 
 // ---- the value ---------------------------------------------------------------------------------------
 
-Result<Bytes> joined_value(std::span<const Record* const> parts, HeaderReader& in) {
+Result<Bytes> joined_value(std::span<const LogRecord* const> parts, HeaderReader& in) {
   const std::string* encoding = in.find(header::kEncoding);
   const std::string* hash = in.find(header::kSha256);
   if (const Error* error = in.error()) return std::unexpected(*error);
   if (encoding == nullptr && hash == nullptr) return parts.front()->value;
 
   std::string value;
-  for (const Record* part : parts) {
+  for (const LogRecord* part : parts) {
     if (!part->value) return fail(ErrorCode::kMalformed, "letter: encoded, but without a value");
     value += *part->value;
   }
@@ -212,15 +212,15 @@ Result<Bytes> joined_value(std::span<const Record* const> parts, HeaderReader& i
 
 }  // namespace
 
-Result<Letter> join_letter(const std::vector<Record>& records) {
+Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   if (records.empty()) return fail(ErrorCode::kInvalid, "letter: no records");
-  std::vector<const Record*> parts = {&records.front()};
+  std::vector<const LogRecord*> parts = {&records.front()};
   if (records.size() > 1 || HeaderReader(records.front()).find(header::kPart) != nullptr) {
-    Result<std::vector<const Record*>> ordered = in_order(records);
+    Result<std::vector<const LogRecord*>> ordered = in_order(records);
     if (!ordered) return std::unexpected(ordered.error());
     parts = std::move(*ordered);
   }
-  const Record& first = *parts.front();
+  const LogRecord& first = *parts.front();
 
   HeaderReader in(first);
   Letter letter;

@@ -14,6 +14,7 @@
 
 #include "engine/config.h"
 #include "model/journal.h"
+#include "model/outcome.h"
 #include "ports/broker.h"
 
 namespace bartleby {
@@ -46,9 +47,7 @@ struct Token {
   std::uint32_t serial = 0;
 };
 
-enum class Fate : std::uint8_t { kDone, kSkip, kRetry, kReject, kLogicalFailure };
-
-struct Outcome {
+struct Ending {
   Fate fate = Fate::kDone;
   Kind kind = Kind::kTransient;       // of a retry or reject
   Reason reason = Reason::kRejected;  // of a reject
@@ -65,7 +64,7 @@ struct Outcome {
 struct Completion {
   Token token;
   std::uint32_t done = 0;
-  std::optional<Outcome> last;
+  std::optional<Ending> last;
 };
 
 struct RecordsIn {

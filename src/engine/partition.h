@@ -273,7 +273,7 @@ class PartitionEngine {
   std::uint32_t take_lane(std::deque<std::uint32_t>& queue);
   void run(std::uint32_t lane, bool alone, bool probe);
   void finish(std::uint32_t e, Fate fate);
-  void failed(std::uint32_t e, const Outcome& o);
+  void failed(std::uint32_t e, const Ending& o);
   void die(std::uint32_t e, Reason reason);
   void settle(std::uint32_t e);
   void park(std::uint32_t e);

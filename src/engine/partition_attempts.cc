@@ -174,7 +174,7 @@ void PartitionEngine::completed(const Completion& c) {
     entries_[rest].serial = 0;
   }
   if (c.last) {
-    const Outcome& o = *c.last;
+    const Ending& o = *c.last;
     const bool success = o.fate == Fate::kDone || o.fate == Fate::kSkip || o.fate == Fate::kLogicalFailure;
     if (success) {
       if (shared_.guard.succeeded(ref_, entries_[i].offset, entries_[i].facts != kNone, shared_.now.steady))
@@ -236,7 +236,7 @@ void PartitionEngine::settle(std::uint32_t i) {
   add_pending(i);
 }
 
-void PartitionEngine::failed(std::uint32_t i, const Outcome& o) {
+void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
   const RetryPolicy& policy = shared_.config.cases[entries_[i].case_id];
   const Kind kind = o.fate == Fate::kReject && !is_final(o.kind) ? Kind::kPermanent : o.kind;
   const Now now = shared_.now;

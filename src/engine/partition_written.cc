@@ -125,7 +125,7 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     l.current = l.head;  // back to the first without a decision, which may be this one
     while (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished)
       l.current = entries_[l.current].next;
-    failed(i, Outcome{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
+    failed(i, Ending{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
     if (e.state == State::kQueued) add_back_to_front(lane);
     return true;
   }

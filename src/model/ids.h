@@ -2,17 +2,11 @@
 // Arithmetic is written out with `.v`.
 #pragma once
 
+#include <bartleby/types.h>
+
 #include <cstdint>
 
-#include "base/strong.h"
-
 namespace bartleby {
-
-// Position of a record in a partition.
-using Offset = Strong<struct OffsetTag, std::int64_t>;
-
-// Number of a partition within its topic.
-using Partition = Strong<struct PartitionTag, std::int32_t>;
 
 // One assignment of a partition to a member. Grows with every assignment this member ever got; a reply
 // that carries an older epoch belongs to a life that is over and is ignored.

@@ -57,7 +57,7 @@ using JournalEntry = std::variant<MessageEntry, HeadEntry, Obituary>;
 // The part for people, and for the letter.
 struct JournalStory {
   ErrorText error;
-  std::optional<Record> record;  // the message itself, where retention would have deleted it
+  std::optional<LogRecord> record;  // the message itself, where retention would have deleted it
 
   bool operator==(const JournalStory& o) const {
     if (error != o.error || record.has_value() != o.record.has_value()) return false;

@@ -44,7 +44,7 @@ struct PartitionLost {
 
 struct RecordsFetched {
   PartitionRef ref;
-  std::vector<Record> records;  // ascending offsets; what is missing between them does not exist
+  std::vector<LogRecord> records;  // ascending offsets; what is missing between them does not exist
 };
 
 // Everything below `next` has been delivered or does not exist.
@@ -113,11 +113,11 @@ struct WriterFenced {
 // A range read of any topic partition, committed records only, in slices.
 struct RangeRead {
   std::uint64_t request;
-  bool answered;                // false: failed, nothing is known; ask again
-  std::vector<Record> records;  // ascending
-  Offset next;                  // everything below it has been handed out or does not exist
-  bool end;                     // the last slice
-  Offset log_start{0};          // what lies below it was deleted by retention
+  bool answered;                   // false: failed, nothing is known; ask again
+  std::vector<LogRecord> records;  // ascending
+  Offset next;                     // everything below it has been handed out or does not exist
+  bool end;                        // the last slice
+  Offset log_start{0};             // what lies below it was deleted by retention
 };
 
 struct LogRangeRead {
@@ -149,11 +149,11 @@ struct OffsetToCommit {
 // Takes effect whole or not at all.
 struct Write {
   WriteSerial serial;
-  std::vector<OutRecord> records;
+  std::vector<Record> records;
   std::vector<OffsetToCommit> offsets;
 };
 
-using LaneFilter = std::function<bool(const Record&)>;  // absent: every record
+using LaneFilter = std::function<bool(const LogRecord&)>;  // absent: every record
 
 class Member {
  public:
@@ -221,7 +221,7 @@ class Broker {
   virtual Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) = 0;
 
   // Outside any group: obituaries, and what people send. Durable when it returns.
-  virtual Result<std::vector<Offset>> produce(const std::vector<OutRecord>& records) = 0;
+  virtual Result<std::vector<Offset>> produce(const std::vector<Record>& records) = 0;
 };
 
 }  // namespace bartleby

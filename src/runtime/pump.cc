@@ -39,13 +39,13 @@ void Pump::turn(Now now, Duration wait) {
   for (HandledRun& h : handled_) {
     Completion c{.token = h.token, .done = h.done, .last = {}};
     if (h.last) {
-      Outcome o{.fate = h.last->fate, .kind = h.last->kind, .reason = h.last->reason, .after = h.last->after};
+      Ending o{.fate = h.last->fate, .kind = h.last->kind, .reason = h.last->reason, .after = h.last->after};
       o.story = new_story({bounded(std::move(h.last->error)), {}});
       if (!h.last->emit.empty()) {
         o.emit = emits_.make();
         o.emit_records = static_cast<std::uint32_t>(h.last->emit.size());
         o.emit_topic = static_cast<std::uint32_t>(hash64(h.last->emit.front().topic));
-        for (const OutRecord& r : h.last->emit) o.emit_bytes += payload_size(r);
+        for (const Record& r : h.last->emit) o.emit_bytes += payload_size(r);
         emits_[o.emit].records = std::move(h.last->emit);
       }
       c.last = o;
@@ -94,7 +94,7 @@ Instant Pump::next_wakeup() const {
 
 // ---- from the broker -----------------------------------------------------------------------------------
 
-RecordRef Pump::ref_of(const Place& place, Record record) {
+RecordRef Pump::ref_of(const Place& place, LogRecord record) {
   const Admission a = config_.admit ? config_.admit(place.tp.topic, record) : Admission{};
   RecordRef r;
   r.offset = record.offset;
@@ -112,14 +112,14 @@ RecordRef Pump::ref_of(const Place& place, Record record) {
     r.reason = *a.refuse;
   }
   r.slot = slots_.make();
-  slots_[r.slot].record = std::make_shared<const Record>(std::move(record));
+  slots_[r.slot].record = std::make_shared<const LogRecord>(std::move(record));
   return r;
 }
 
-std::vector<RecordRef> Pump::refs_of(const Place& place, std::vector<Record>& records) {
+std::vector<RecordRef> Pump::refs_of(const Place& place, std::vector<LogRecord>& records) {
   std::vector<RecordRef> refs;
   refs.reserve(records.size());
-  for (Record& record : records) refs.push_back(ref_of(place, std::move(record)));
+  for (LogRecord& record : records) refs.push_back(ref_of(place, std::move(record)));
   return refs;
 }
 
@@ -219,7 +219,7 @@ void Pump::range_read(RangeRead& in) {
 void Pump::journal_slice(Request& request, RangeRead& in) {
   const bool tail = request.asked == Asked::kTail;
   Place& p = *place(request.ref);
-  for (Record& r : in.records) {
+  for (LogRecord& r : in.records) {
     if (!r.key) continue;
     if (!r.value) {
       request.journal.erase(*r.key);

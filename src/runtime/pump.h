@@ -39,19 +39,9 @@ struct PumpConfig {
   EngineConfig engine;
   std::string cluster, group, worker, instance;
   std::map<std::string, SourceTopic> topics;
-  std::function<Admission(const std::string& topic, const Record& record)> admit;
+  std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
   std::string outcomes = "bartleby.outcomes";
   Duration tail{1000};  // how often the journal is looked at for obituaries
-};
-
-// What a handler decided, with its texts.
-struct Decision {
-  Fate fate = Fate::kDone;
-  Kind kind = Kind::kTransient;
-  Reason reason = Reason::kRejected;
-  std::optional<Duration> after;
-  ErrorText error;
-  std::vector<OutRecord> emit;
 };
 
 struct HandledRun {
@@ -63,7 +53,7 @@ struct HandledRun {
 // One message of a Run, with its bytes.
 struct RunMessage {
   const TopicPartition* tp;
-  std::shared_ptr<const Record> record;  // outlives the partition: a handler may still be at it
+  std::shared_ptr<const LogRecord> record;  // outlives the partition: a handler may still be at it
   std::uint16_t case_id;
 };
 
@@ -92,10 +82,10 @@ class Pump {
 
  private:
   struct Slot {
-    std::shared_ptr<const Record> record;
+    std::shared_ptr<const LogRecord> record;
   };
   struct Emit {
-    std::vector<OutRecord> records;
+    std::vector<Record> records;
   };
   struct Place {
     PartitionRef ref;
@@ -118,11 +108,11 @@ class Pump {
   void take(BrokerEvent& event);
   void range_read(RangeRead& in);
   void log_range_read(const LogRangeRead& in);
-  std::vector<RecordRef> refs_of(const Place& place, std::vector<Record>& records);
-  RecordRef ref_of(const Place& place, Record record);
+  std::vector<RecordRef> refs_of(const Place& place, std::vector<LogRecord>& records);
+  RecordRef ref_of(const Place& place, LogRecord record);
   void carry_out(Command& command);
   void write(WritePlan& plan);
-  void write_record(const PlannedRecord& planned, const Place& place, std::vector<OutRecord>& out) const;
+  void write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const;
   void journal_slice(Request& request, RangeRead& in);
   std::uint64_t ask(Request request);
   Place* place(PartitionRef ref);

@@ -48,7 +48,7 @@ void Pump::carry_out(Command& command) {
             auto lanes = std::make_shared<const std::vector<Lane>>(std::move(c.lanes));
             member_.read_range(
                 ask({.asked = Asked::kSweep, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp, c.from, c.to,
-                [lanes](const Record& r) { return r.key && std::ranges::binary_search(*lanes, lane_of(*r.key)); });
+                [lanes](const LogRecord& r) { return r.key && std::ranges::binary_search(*lanes, lane_of(*r.key)); });
           } else if constexpr (std::is_same_v<T, CancelSweep>) {
             for (auto at = requests_.begin(); at != requests_.end(); ++at)
               if (at->second.asked == Asked::kSweep && at->second.ref == c.ref && at->second.serial == c.serial) {
@@ -84,7 +84,7 @@ void Pump::write(WritePlan& plan) {
   member_.write(std::move(w));
 }
 
-void Pump::write_record(const PlannedRecord& planned, const Place& place, std::vector<OutRecord>& out) const {
+void Pump::write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const {
   const auto story_of = [&]() -> JournalStory {
     return planned.story == kNone ? JournalStory{} : stories_[planned.story];
   };
@@ -124,17 +124,17 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       LetterFacts facts = facts_of();
       const JournalStory story = story_of();
       facts.error = story.error;
-      Record record;
+      LogRecord record;
       if (planned.slot != kNone)
         record = *slots_[planned.slot].record;
       else if (story.record)
         record = *story.record;
-      for (OutRecord& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq))
+      for (Record& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq))
         out.push_back(std::move(r));
       return;
     }
     case RecordType::kEmit:
-      for (const OutRecord& r : emits_[planned.emit].records) out.push_back(r);
+      for (const Record& r : emits_[planned.emit].records) out.push_back(r);
       return;
     case RecordType::kOutcome: {
       const LetterFacts facts = facts_of();

@@ -28,8 +28,8 @@ void Probe::release(const TopicPartition& tp) {
   std::erase_if(held_, [&](const Held& h) { return h.tp == tp; });
 }
 
-std::vector<Record> Probe::records(PartitionRef ref) const {
-  std::vector<Record> found;
+std::vector<LogRecord> Probe::records(PartitionRef ref) const {
+  std::vector<LogRecord> found;
   for (const BrokerEvent& event : events_)
     if (const auto* fetched = std::get_if<RecordsFetched>(&event); fetched != nullptr && fetched->ref == ref)
       found.insert(found.end(), fetched->records.begin(), fetched->records.end());
@@ -43,9 +43,9 @@ std::optional<Offset> Probe::end(PartitionRef ref) const {
   return last;
 }
 
-std::vector<std::string> values(const std::vector<Record>& records) {
+std::vector<std::string> values(const std::vector<LogRecord>& records) {
   std::vector<std::string> found;
-  for (const Record& record : records) found.push_back(record.value.value_or("<null>"));
+  for (const LogRecord& record : records) found.push_back(record.value.value_or("<null>"));
   return found;
 }
 
@@ -69,7 +69,7 @@ Probe& BrokerContract::join(const std::string& group, const std::vector<std::str
 }
 
 std::vector<Offset> BrokerContract::produce(const TopicPartition& tp, const std::vector<std::string>& texts) {
-  std::vector<OutRecord> records;
+  std::vector<Record> records;
   for (const std::string& text : texts) records.push_back(out(tp, "key", text));
   const auto offsets = broker().produce(records);
   EXPECT_TRUE(offsets.has_value());
@@ -107,7 +107,7 @@ PartitionRef BrokerContract::reading(Probe& probe, const TopicPartition& tp, Off
 
 // ---- Requests ----------------------------------------------------------------------------------------
 
-WriteSerial BrokerContract::send(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> to_commit) {
+WriteSerial BrokerContract::send(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> to_commit) {
   const WriteSerial serial(probe.next_number++);
   probe->write({serial, std::move(records), std::move(to_commit)});
   return serial;
@@ -123,12 +123,11 @@ WriteAnswered BrokerContract::answer(Probe& probe, WriteSerial serial) {
   return found != nullptr ? *found : WriteAnswered{serial, WriteResult::kUnknown, {}, {}};
 }
 
-WriteAnswered BrokerContract::write(Probe& probe, std::vector<OutRecord> records,
-                                    std::vector<OffsetToCommit> to_commit) {
+WriteAnswered BrokerContract::write(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> to_commit) {
   return answer(probe, send(probe, std::move(records), std::move(to_commit)));
 }
 
-WriteAnswered BrokerContract::write_until_done(Probe& probe, std::vector<OutRecord> records,
+WriteAnswered BrokerContract::write_until_done(Probe& probe, std::vector<Record> records,
                                                std::vector<OffsetToCommit> to_commit) {
   WriteAnswered last{};
   EXPECT_TRUE(await([&] {
@@ -140,7 +139,7 @@ WriteAnswered BrokerContract::write_until_done(Probe& probe, std::vector<OutReco
 }
 
 void BrokerContract::leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate,
-                                std::vector<OutRecord> records, OffsetToCommit offset) {
+                                std::vector<Record> records, OffsetToCommit offset) {
   WriteSerial serial(0);
   auto over = [&](const WriteAnswered& a) { return a.serial == serial; };
   EXPECT_TRUE(await([&] {
@@ -213,7 +212,7 @@ Range BrokerContract::range(Probe& probe, const TopicPartition& tp, Offset from,
     const auto* slice = std::get_if<RangeRead>(&event);
     if (slice == nullptr || slice->request != request) continue;
     whole.answered = whole.answered && slice->answered;
-    for (const Record& record : slice->records) {
+    for (const LogRecord& record : slice->records) {
       EXPECT_GE(record.offset, whole.next) << "a slice goes on where the one before it ended";
       EXPECT_LT(record.offset, slice->next);
       whole.records.push_back(record);

@@ -45,7 +45,7 @@ class Probe {
   std::optional<PartitionRef> ref(const TopicPartition& tp) const;
   std::size_t owned() const;
   void release(const TopicPartition& tp);
-  std::vector<Record> records(PartitionRef ref) const;
+  std::vector<LogRecord> records(PartitionRef ref) const;
   std::optional<Offset> end(PartitionRef ref) const;  // the last one told
 
   std::uint64_t next_number = 1;  // of requests and writes
@@ -62,7 +62,7 @@ class Probe {
 
 struct Range {
   bool answered = true;
-  std::vector<Record> records;
+  std::vector<LogRecord> records;
   Offset next;
 };
 
@@ -87,13 +87,13 @@ class BrokerContract : public testing::TestWithParam<RigFactory> {
   PartitionRef reading(Probe& probe, const TopicPartition& tp, Offset from = Offset(0));
 
   // ---- Requests, with their answer
-  WriteSerial send(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> offsets);
+  WriteSerial send(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> offsets);
   WriteAnswered answer(Probe& probe, WriteSerial serial);
-  WriteAnswered write(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> offsets);
+  WriteAnswered write(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> offsets);
   // Tries again as long as it is not done, as a worker would.
-  WriteAnswered write_until_done(Probe& probe, std::vector<OutRecord> records, std::vector<OffsetToCommit> offsets);
+  WriteAnswered write_until_done(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> offsets);
   // A write that stays open: returns when `observer` finds the offset of `tp` pending.
-  void leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate, std::vector<OutRecord> records,
+  void leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate, std::vector<Record> records,
                   OffsetToCommit offset);
   WriteResolved resolve(Probe& probe, WriteSerial serial);  // until answered
   OffsetsRead offsets(Probe& probe, const TopicPartition& tp, Stability stability);
@@ -107,11 +107,11 @@ class BrokerContract : public testing::TestWithParam<RigFactory> {
   std::deque<Probe> probes_;  // after the rig: members go first
 };
 
-inline OutRecord out(const TopicPartition& tp, const std::string& key, const std::string& value) {
+inline Record out(const TopicPartition& tp, const std::string& key, const std::string& value) {
   return {tp.topic, tp.partition, key, value, {}};
 }
 
-std::vector<std::string> values(const std::vector<Record>& records);
+std::vector<std::string> values(const std::vector<LogRecord>& records);
 
 // A test that needs what the rig's broker cannot be made to do says so and ends.
 #define BARTLEBY_NEEDS(capability) \

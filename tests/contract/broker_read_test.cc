@@ -31,7 +31,7 @@ TEST_P(BrokerContract, AFilteredRangeHandsOutWhatPassesAndGoesOverTheRest) {
   const TopicPartition tp{topic(), Partition(0)};
   produce(tp, {"a0", "b1", "a2", "b3", "b4", "b5", "b6"});
   Probe& a = join(rig().fresh("group"), {tp.topic});
-  const Range read = range(a, tp, Offset(0), Offset(7), [](const Record& r) { return r.value->starts_with('a'); });
+  const Range read = range(a, tp, Offset(0), Offset(7), [](const LogRecord& r) { return r.value->starts_with('a'); });
   EXPECT_EQ(values(read.records), (std::vector<std::string>{"a0", "a2"}));
   EXPECT_EQ(read.next, Offset(7));
 }
@@ -138,7 +138,7 @@ TEST_P(BrokerContract, ARangeIsHeldBackAsLongAsATransactionIsOpen) {
   std::vector<std::string> read;
   for (const BrokerEvent& event : a.events())
     if (const auto* slice = std::get_if<RangeRead>(&event); slice != nullptr && mine(*slice))
-      for (const Record& record : slice->records) read.push_back(*record.value);
+      for (const LogRecord& record : slice->records) read.push_back(*record.value);
   EXPECT_EQ(read, std::vector<std::string>{"behind"});
 }
 
@@ -198,7 +198,7 @@ TEST_P(BrokerContract, CompactionKeepsTheLatestOfEveryKeyAndTheTombstones) {
   const PartitionRef ref = assigned(a, tp);
   for (const char* value : {"1", "2", "3"})
     write_until_done(a, {out(journal, "a", value), out(journal, "b", value)}, {{ref, Offset(0), ""}});
-  OutRecord tombstone = out(journal, "a", "");
+  Record tombstone = out(journal, "a", "");
   tombstone.value = std::nullopt;
   write_until_done(a, {tombstone}, {{ref, Offset(0), ""}});
   ASSERT_TRUE(await([&] {

@@ -102,8 +102,8 @@ TEST_P(BrokerContract, ARecordThatIsTooLargeIsNamedAndNothingOfTheWriteIsVisible
   const TopicPartition tp{topic(), Partition(0)}, dlq{topic(1, false, 1000), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
-  const std::vector<OutRecord> records = {out(dlq, "k", "small"), out(dlq, "k", std::string(5000, 'x')),
-                                          out(dlq, "k", "also small")};
+  const std::vector<Record> records = {out(dlq, "k", "small"), out(dlq, "k", std::string(5000, 'x')),
+                                       out(dlq, "k", "also small")};
   const WriteAnswered refused = write(a, records, {{ref, Offset(9), "m"}});
   ASSERT_EQ(refused.result, WriteResult::kRefused);
   ASSERT_EQ(refused.refused.size(), 1u);
@@ -242,11 +242,11 @@ TEST_P(BrokerContract, KeysValuesAndHeadersSurviveByteForByte) {
   std::string binary;
   for (int i = 0; i < 256; ++i) binary.push_back(static_cast<char>(i));
   const Headers headers = {{"b", "2"}, {"a", "1"}, {"b", std::nullopt}, {"b", ""}, {"bin", binary}, {"b", "2"}};
-  const std::vector<OutRecord> records = {{to.topic, to.partition, std::nullopt, "no key", {}},
-                                          {to.topic, to.partition, "", "empty key", {}},
-                                          {to.topic, to.partition, "tombstone", std::nullopt, {}},
-                                          {to.topic, to.partition, "k", "", {}},
-                                          {to.topic, to.partition, binary, binary, headers}};
+  const std::vector<Record> records = {{to.topic, to.partition, std::nullopt, "no key", {}},
+                                       {to.topic, to.partition, "", "empty key", {}},
+                                       {to.topic, to.partition, "tombstone", std::nullopt, {}},
+                                       {to.topic, to.partition, "k", "", {}},
+                                       {to.topic, to.partition, binary, binary, headers}};
   const WriteAnswered done = write_until_done(a, records, {{ref, Offset(0), ""}});
   const Range read = range(a, to, Offset(0), next(done.offsets.back()));
   ASSERT_EQ(read.records.size(), records.size());

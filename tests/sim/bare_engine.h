@@ -26,7 +26,7 @@ struct BareLog {
 class BareEngine {
  public:
   // What the message ended with; nothing = it succeeded plainly.
-  using Handler = std::function<std::optional<Outcome>(const Run&, const RunItem&, Now)>;
+  using Handler = std::function<std::optional<Ending>(const Run&, const RunItem&, Now)>;
   using OnLetter = std::function<void(const PlannedRecord&, const std::string& story)>;
 
   BareEngine(EngineConfig config, BareLog& log, Now now, Handler handler);

@@ -40,8 +40,8 @@ TEST(Big, AMillionMessagesBehindAParkedOneStayInTheLogWhileOthersFlowAndThenCome
   std::uint64_t behind = 0;
   std::int64_t last = -1;
   bool in_order = true;
-  BareEngine e(c, log, kStart, [&](const bartleby::Run& run, const RunItem& item, Now) -> std::optional<Outcome> {
-    if (item.offset == Offset(0) && run.attempt == 1) return Outcome{.fate = Fate::kRetry, .after = {}};
+  BareEngine e(c, log, kStart, [&](const bartleby::Run& run, const RunItem& item, Now) -> std::optional<Ending> {
+    if (item.offset == Offset(0) && run.attempt == 1) return Ending{.fate = Fate::kRetry, .after = {}};
     if (item.offset.v % 2 == 1) {
       ++others;
       return std::nullopt;
@@ -108,13 +108,13 @@ TEST(Big, AHundredThousandParkedMessagesChangeHandsWithAttemptsDueTimesAndStorie
   {
     BareEngine* self = nullptr;
     BareEngine first(
-        c, log, kStart, [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
+        c, log, kStart, [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Ending> {
           Seen& s = seen[static_cast<std::size_t>(item.offset.v)];
           EXPECT_EQ(run.attempt, s.failures + 1);
           if (++s.failures == 1) s.first = now.wall;
           s.last = now.wall;
           s.text = "failure " + std::to_string(s.failures) + " of " + std::to_string(item.offset.v);
-          return Outcome{.fate = Fate::kRetry, .kind = kind_of(item.offset), .after = {}, .story = self->story(s.text)};
+          return Ending{.fate = Fate::kRetry, .kind = kind_of(item.offset), .after = {}, .story = self->story(s.text)};
         });
     self = &first;
     first.work();
@@ -144,7 +144,7 @@ TEST(Big, AHundredThousandParkedMessagesChangeHandsWithAttemptsDueTimesAndStorie
   c.writer = "second";
   c.concurrency = 1000000;
   BareEngine second(c, log, taken,
-                    [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Outcome> {
+                    [&](const bartleby::Run& run, const RunItem& item, Now now) -> std::optional<Ending> {
                       const auto i = static_cast<std::size_t>(item.offset.v);
                       ++runs[i];
                       wrong_attempt += run.attempt != seen[i].failures + 1 ? 1u : 0u;

@@ -34,7 +34,7 @@ void Checker::process_died(const TopicPartition& tp, Offset offset, bool counts)
 
 // ---- what becomes durable ------------------------------------------------------------------------------
 
-void Checker::produced_outside(const OutRecord& record, Now now) {
+void Checker::produced_outside(const Record& record, Now now) {
   const TopicPartition tp{"src", *record.partition};
   auto entry = decode_journal(*record.key, *record.value);
   if (!entry) return fail("an obituary that cannot be read");
@@ -46,7 +46,7 @@ void Checker::produced_outside(const OutRecord& record, Now now) {
 
 void Checker::committed(const std::string& writer, const Write& write, const Sent& sent, Now now) {
   take_letters(write, now);
-  for (const OutRecord& r : write.records) {
+  for (const Record& r : write.records) {
     if (r.topic == "out") {
       const auto id = static_cast<std::uint32_t>(std::stoul(*r.value));
       for (auto& [tp, w] : watched_)
@@ -96,8 +96,8 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
 }
 
 void Checker::take_letters(const Write& write, Now now) {
-  std::map<std::string, std::vector<Record>> letters;
-  for (const OutRecord& r : write.records) {
+  std::map<std::string, std::vector<LogRecord>> letters;
+  for (const Record& r : write.records) {
     if (r.topic != "src.dlq") continue;
     std::string id;
     for (const auto& [header, value] : r.headers)

@@ -99,7 +99,7 @@ class Checker {
 
   void produced(const TopicPartition& tp, Story story);
   void committed(const std::string& writer, const Write& write, const Sent& sent, Now now);
-  void produced_outside(const OutRecord& record, Now now);  // obituaries
+  void produced_outside(const Record& record, Now now);  // obituaries
   void started(const Start& start, Now now);
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
   void finish(bool liveness);

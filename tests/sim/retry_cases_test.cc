@@ -14,7 +14,7 @@ struct Timeline {
 };
 
 // One message per outcome, all of which fail for ever.
-Timeline failing(const EngineConfig& config, const std::vector<std::pair<std::uint16_t, Outcome>>& messages) {
+Timeline failing(const EngineConfig& config, const std::vector<std::pair<std::uint16_t, Ending>>& messages) {
   BareLog log;
   for (std::size_t i = 0; i < messages.size(); ++i)
     log.records.push_back({.offset = Offset(static_cast<std::int64_t>(i)),
@@ -26,7 +26,7 @@ Timeline failing(const EngineConfig& config, const std::vector<std::pair<std::ui
   Timeline t;
   t.runs.resize(messages.size());
   t.letter_attempts.resize(messages.size());
-  BareEngine e(config, log, kStart, [&](const bartleby::Run&, const RunItem& item, Now now) -> std::optional<Outcome> {
+  BareEngine e(config, log, kStart, [&](const bartleby::Run&, const RunItem& item, Now now) -> std::optional<Ending> {
     const auto i = static_cast<std::size_t>(item.offset.v);
     t.runs[i].push_back((now.steady - kStart.steady).count());
     return messages[i].second;
@@ -58,7 +58,7 @@ RetryPolicy policy(std::uint32_t attempts, decltype(RetryPolicy::backoff) backof
 }
 
 using Times = std::vector<std::int64_t>;
-const Outcome kTransientFailure{.fate = Fate::kRetry, .after = {}};
+const Ending kTransientFailure{.fate = Fate::kRetry, .after = {}};
 
 TEST(RetryCases, EachCaseFollowsItsOwnPolicy) {
   const EngineConfig c =
@@ -75,7 +75,7 @@ TEST(RetryCases, EachKindHasItsOwnNumberOfAttempts) {
   RetryPolicy p = policy(3, Schedule{{Duration(1000)}});
   p.max_attempts_by_kind[static_cast<std::size_t>(Kind::kTimeout)] = 2;
   p.max_attempts_by_kind[static_cast<std::size_t>(Kind::kConfig)] = 1;
-  const auto of_kind = [](Kind kind) { return Outcome{.fate = Fate::kRetry, .kind = kind, .after = {}}; };
+  const auto of_kind = [](Kind kind) { return Ending{.fate = Fate::kRetry, .kind = kind, .after = {}}; };
   const Timeline t = failing(config_of({p}), {{0, of_kind(Kind::kTransient)},
                                               {0, of_kind(Kind::kTimeout)},
                                               {0, of_kind(Kind::kConfig)},
@@ -86,7 +86,7 @@ TEST(RetryCases, EachKindHasItsOwnNumberOfAttempts) {
 TEST(RetryCases, TheOtherSideMayAskForMoreTimeButNotForLess) {
   RetryPolicy p = policy(2, Schedule{{Duration(5000)}});
   p.max_retry_after = Duration(20000);
-  const auto after = [](std::int64_t wait) { return Outcome{.fate = Fate::kRetry, .after = Duration(wait)}; };
+  const auto after = [](std::int64_t wait) { return Ending{.fate = Fate::kRetry, .after = Duration(wait)}; };
   const Timeline t = failing(config_of({p}), {{0, after(100)}, {0, after(9000)}, {0, after(90000)}});
   EXPECT_EQ(t.runs[0], (Times{0, 5000}));
   EXPECT_EQ(t.runs[1], (Times{0, 9000}));

@@ -150,8 +150,8 @@ Rig::Rig(RigOptions options)
   BARTLEBY_ASSERT(cluster.commit_first(kGroup, first));
   cluster.on_write_committed([this](const std::string&, const Write& write) {
     writes.push_back(write);
-    std::map<std::string, std::vector<Record>> parts;
-    for (const OutRecord& r : write.records) {
+    std::map<std::string, std::vector<LogRecord>> parts;
+    for (const Record& r : write.records) {
       if (r.topic != kDlq) continue;
       std::string id;
       for (const auto& [name, value] : r.headers)
@@ -170,7 +170,7 @@ Rig::~Rig() {
   for (const auto& worker : workers_) worker->crash();
 }
 
-std::int64_t Rig::produce(const std::optional<std::string>& key, const std::string& value, std::int32_t partition) {
+std::int64_t Rig::produce(const Bytes& key, const std::string& value, std::int32_t partition) {
   return cluster.append({kSource, Partition(partition), key, value, {}}).second.v;
 }
 

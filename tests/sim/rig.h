@@ -32,7 +32,7 @@ struct Started {
   bool alone = false;
   Instant at{};
   Token token;
-  std::shared_ptr<const Record> record;
+  std::shared_ptr<const LogRecord> record;
 };
 
 class Worker : public std::enable_shared_from_this<Worker> {
@@ -93,7 +93,7 @@ class Rig {
   std::vector<Letter> letters;   // all of them
   std::vector<Alarm> alarms;
 
-  std::int64_t produce(const std::optional<std::string>& key, const std::string& value = "v",
+  std::int64_t produce(const Bytes& key, const std::string& value = "v",
                        std::int32_t partition = 0);
   void produce_all(const std::vector<std::string>& keys);
   Worker& start(const std::string& instance = "a");

@@ -167,7 +167,7 @@ TEST(Rules, ALetterLargerThanAWriteGoesInPartsInOneWriteOfItsOwn) {
   std::size_t writes_with_parts = 0;
   for (const Write& w : rig.writes) {
     std::size_t letters = 0;
-    for (const OutRecord& r : w.records) letters += r.topic == "src.dlq" ? 1u : 0u;
+    for (const Record& r : w.records) letters += r.topic == "src.dlq" ? 1u : 0u;
     writes_with_parts += letters > 1 ? 1u : 0u;
     EXPECT_LE(w.records.size(), letters > 1 ? 40u : 3u) << "the limit says when to stop adding";
   }

@@ -145,7 +145,7 @@ TEST_F(Alone, TheObserversSeeTheEndOfAWriteThenItsRecordsAndOffsets) {
     EXPECT_EQ(id, member->transactional_id());
     seen += 'w';
   });
-  cluster.on_record_visible([&](const TopicPartition&, const Record&) { seen += 'r'; });
+  cluster.on_record_visible([&](const TopicPartition&, const LogRecord&) { seen += 'r'; });
   cluster.on_offsets_applied([&](const std::string& group, const TopicPartition&, Offset, const std::string&) {
     EXPECT_EQ(group, "g");
     seen += 'o';

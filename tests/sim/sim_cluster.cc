@@ -9,7 +9,7 @@ namespace bartleby::sim {
 SimCluster::SimCluster(Scheduler& scheduler, BrokerFaults faults)
     : scheduler_(scheduler),
       faults_(faults),
-      coordinator_(scheduler, faults_, [this](const TopicPartition& tp, const Record& record) {
+      coordinator_(scheduler, faults_, [this](const TopicPartition& tp, const LogRecord& record) {
         if (record_visible_) record_visible_(tp, record);
       }) {}
 
@@ -86,7 +86,7 @@ Result<std::pair<Offset, Offset>> SimCluster::log_range(const TopicPartition& tp
   return std::pair(found->start(), found->last_stable());
 }
 
-Result<std::vector<Offset>> SimCluster::produce(const std::vector<OutRecord>& records) {
+Result<std::vector<Offset>> SimCluster::produce(const std::vector<Record>& records) {
   std::vector<TopicPartition> destinations(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto refused = refusal(records[i], destinations[i]);
@@ -123,7 +123,7 @@ void SimCluster::append_gap(const TopicPartition& tp) {
   log.finish(kForeign, false, {});
 }
 
-std::pair<TopicPartition, Offset> SimCluster::append(const OutRecord& record) {
+std::pair<TopicPartition, Offset> SimCluster::append(const Record& record) {
   TopicPartition destination;
   refusal(record, destination);
   PartitionLog* log = find_log(destination);
@@ -245,7 +245,7 @@ SimGroup& SimCluster::group(const std::string& name) {
   return *found;
 }
 
-std::optional<Refusal> SimCluster::refusal(const OutRecord& record, TopicPartition& destination) {
+std::optional<Refusal> SimCluster::refusal(const Record& record, TopicPartition& destination) {
   const SimTopic* found = topic(record.topic);
   if (found == nullptr) return Refusal::kUnknownTopic;
   const auto count = static_cast<std::int32_t>(found->logs.size());

@@ -45,14 +45,14 @@ class SimCluster : public Broker {
                                                      const std::vector<std::string>& topics) override;
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override;
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
-  Result<std::vector<Offset>> produce(const std::vector<OutRecord>& records) override;
+  Result<std::vector<Offset>> produce(const std::vector<Record>& records) override;
 
   std::unique_ptr<SimMember> join_sim(const GroupSpec& spec);
 
   // ---- What the driver does to the cluster -----------------------------------------------------------
   BrokerFaults& faults() { return faults_; }
   // A record outside any transaction that never fails; asserts that the topic is there.
-  std::pair<TopicPartition, Offset> append(const OutRecord& record);
+  std::pair<TopicPartition, Offset> append(const Record& record);
   // Offsets that hold nothing: an aborted record and its marker.
   void append_gap(const TopicPartition& tp);
   void delete_before(const TopicPartition& tp, Offset offset);
@@ -76,7 +76,7 @@ class SimCluster : public Broker {
   // ---- What the checker sees -------------------------------------------------------------------------
   using OffsetsApplied = std::function<void(const std::string& group, const TopicPartition& tp, Offset offset,
                                             const std::string& metadata)>;
-  using RecordVisible = std::function<void(const TopicPartition& tp, const Record& record)>;
+  using RecordVisible = std::function<void(const TopicPartition& tp, const LogRecord& record)>;
   using WriteCommitted = std::function<void(const std::string& transactional_id, const Write& write)>;
   // At the marker of the group's own log: from then on reads see it. Also for `commit_first`.
   void on_offsets_applied(OffsetsApplied callback) { offsets_applied_ = std::move(callback); }
@@ -99,7 +99,7 @@ class SimCluster : public Broker {
   SimTopic* topic(const std::string& name);
   PartitionLog* find_log(const TopicPartition& tp);
   SimGroup& group(const std::string& name);
-  std::optional<Refusal> refusal(const OutRecord& record, TopicPartition& destination);
+  std::optional<Refusal> refusal(const Record& record, TopicPartition& destination);
   void topics_changed();
   SimMember* live(ClientNo client) const;  // null once it has died, left or failed
   Duration latency() { return faults_.latency(scheduler_.random()); }

@@ -17,10 +17,10 @@ void PartitionLog::wake() {
   for (auto& task : waiters) scheduler_.after(Duration(0), std::move(task));
 }
 
-Offset PartitionLog::append(const OutRecord& out, TxnId txn) {
+Offset PartitionLog::append(const Record& out, TxnId txn) {
   const Offset offset = end_;
   end_ = next(end_);
-  entries_.push_back({Record{offset, scheduler_.wall(), out.key, out.value, out.headers}, txn,
+  entries_.push_back({LogRecord{offset, scheduler_.wall(), out.key, out.value, out.headers}, txn,
                       txn == 0 ? EntryState::kCommitted : EntryState::kPending});
   if (txn != 0) {
     const bool known = std::any_of(pending_.begin(), pending_.end(), [&](const auto& p) { return p.first == txn; });
@@ -31,7 +31,7 @@ Offset PartitionLog::append(const OutRecord& out, TxnId txn) {
 }
 
 void PartitionLog::finish(TxnId txn, bool commit,
-                          const std::function<void(const TopicPartition&, const Record&)>& visible) {
+                          const std::function<void(const TopicPartition&, const LogRecord&)>& visible) {
   const auto it = std::find_if(pending_.begin(), pending_.end(), [&](const auto& p) { return p.first == txn; });
   if (it == pending_.end()) return;  // the topic was recreated in between
   const Offset first = it->second;
@@ -42,7 +42,7 @@ void PartitionLog::finish(TxnId txn, bool commit,
     entry.state = commit ? EntryState::kCommitted : EntryState::kAborted;
     if (commit && visible) visible(tp_, entry.record);
   }
-  entries_.push_back({Record{end_, scheduler_.wall(), {}, {}, {}}, txn, EntryState::kMarker});
+  entries_.push_back({LogRecord{end_, scheduler_.wall(), {}, {}, {}}, txn, EntryState::kMarker});
   end_ = next(end_);
   wake();
 }
@@ -86,8 +86,8 @@ void PartitionLog::recreate() {
   wake();
 }
 
-Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit, const std::function<bool(const Record&)>& filter,
-                          std::vector<Record>& out) const {
+Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit,
+                          const std::function<bool(const LogRecord&)>& filter, std::vector<LogRecord>& out) const {
   const Offset stop = std::min(to, last_stable());
   if (from >= stop) return from;
   for (std::size_t i = index_of(from); i < entries_.size(); ++i) {

@@ -20,7 +20,7 @@ using TxnId = std::uint64_t;  // 0: not in a transaction
 enum class EntryState : std::uint8_t { kCommitted, kPending, kAborted, kMarker };
 
 struct LogEntry {
-  Record record;
+  LogRecord record;
   TxnId txn = 0;
   EntryState state = EntryState::kCommitted;
 };
@@ -36,9 +36,9 @@ class PartitionLog {
   const std::vector<LogEntry>& entries() const { return entries_; }  // ascending offsets
   std::uint32_t incarnation() const { return incarnation_; }         // grows when the topic is recreated
 
-  Offset append(const OutRecord& out, TxnId txn);
+  Offset append(const Record& out, TxnId txn);
   // Writes the marker of a transaction, if it has records here; calls `visible` for each that is now committed.
-  void finish(TxnId txn, bool commit, const std::function<void(const TopicPartition&, const Record&)>& visible);
+  void finish(TxnId txn, bool commit, const std::function<void(const TopicPartition&, const LogRecord&)>& visible);
 
   void delete_before(Offset offset);
   void compact();
@@ -46,8 +46,8 @@ class PartitionLog {
 
   // Committed records at or above `from`, at most `limit` entries looked at, below `to`. Answers with the
   // offset below which everything was handed out or does not exist.
-  Offset read(Offset from, Offset to, std::uint32_t limit, const std::function<bool(const Record&)>& filter,
-              std::vector<Record>& out) const;
+  Offset read(Offset from, Offset to, std::uint32_t limit, const std::function<bool(const LogRecord&)>& filter,
+              std::vector<LogRecord>& out) const;
 
   // Calls once, later, when reading may go on: the last stable offset moved, or the log was changed.
   void wait(Scheduler::Task task) { waiters_.push_back(std::move(task)); }

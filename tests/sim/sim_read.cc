@@ -46,7 +46,7 @@ void SimMember::fetch(std::uint32_t index) {
     });
     return;
   }
-  std::vector<Record> records;
+  std::vector<LogRecord> records;
   const Offset next = log.read(mine.position, kNoLimit, cluster_.faults_.slice(scheduler().random()), {}, records);
   const bool end = next == log.last_stable();
   if (next == mine.position && (!end || mine.end_told == next)) {
@@ -72,7 +72,7 @@ void SimMember::in_reading(std::uint32_t index, Duration latency, ClientTask tas
   });
 }
 
-void SimMember::fetched(std::uint32_t index, std::vector<Record> records, Offset next, bool end) {
+void SimMember::fetched(std::uint32_t index, std::vector<LogRecord> records, Offset next, bool end) {
   Slot& mine = slots_[index];
   mine.fetching = false;
   if (!mine.open) return;  // read again when it opens

@@ -40,7 +40,7 @@ struct TxnWriter {
 
 class TxnCoordinator {
  public:
-  using Visible = std::function<void(const TopicPartition&, const Record&)>;
+  using Visible = std::function<void(const TopicPartition&, const LogRecord&)>;
   using Begun = std::move_only_function<void(TxnVerdict)>;
   using Initialised = std::move_only_function<void(std::uint32_t epoch)>;
 

@@ -97,7 +97,7 @@ void SimMember::append_records(const WritePtr& job) {
   SimCluster& cluster = job->cluster;
   job->begun = true;
   Duration wait = cluster.latency();
-  const std::vector<OutRecord>& records = job->write.records;
+  const std::vector<Record>& records = job->write.records;
   for (std::size_t i = 0; i < records.size(); ++i) {
     TopicPartition destination;
     if (const auto why = cluster.refusal(records[i], destination)) {

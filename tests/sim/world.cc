@@ -52,7 +52,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
         for (const Head& h : m.metadata.heads)
           text += " " + std::to_string(h.from.v) + (h.lane ? "/" + std::to_string(h.lane->v) : "");
       }
-      for (const OutRecord& r : write.records)
+      for (const Record& r : write.records)
         text += "\n      + " + r.topic + " " + r.key.value_or("-") + " " +
                 (r.topic == "src.dlq" ? "letter" : r.value.value_or("erased"));
       say(text);
@@ -104,7 +104,7 @@ void World::start(Process& p) {
   for (const RecorderSlot& slot : p.recorder) {
     const JournalEntry obituary =
         Obituary{slot.offset, p.incarnation * 16 + p.number, slot.timestamp, slot.faulting, slot.alone};
-    const OutRecord record{"src.parked.g", slot.tp.partition, journal_key(obituary), journal_value(obituary, {}), {}};
+    const Record record{"src.parked.g", slot.tp.partition, journal_key(obituary), journal_value(obituary, {}), {}};
     if (!cluster_->produce({record})) continue;
     coverage_.saw(Seen::kObituary);
     checker_.produced_outside(record, scheduler_.both());
@@ -129,7 +129,7 @@ void World::start(Process& p) {
   if (options_.retention.count() > 0) topic.traits.retention = options_.retention;
   topic.traits.compacted = options_.has(Fault::kCompaction);
   c.topics[kSource] = topic;
-  c.admit = [this](const std::string&, const Record& r) { return admit(r); };
+  c.admit = [this](const std::string&, const LogRecord& r) { return admit(r); };
   p.pump = std::make_unique<Pump>(
       std::move(c), *p.fragile,
       [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },
@@ -153,7 +153,7 @@ void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
   coverage_.saw(Seen::kCrash);
   if (p.member->write_in_flight()) coverage_.saw(Seen::kCrashInWrite);
   for (const Running& r : p.running) {
-    const Record& record = *r.messages[r.at].record;
+    const LogRecord& record = *r.messages[r.at].record;
     const bool culprit = faulting_run == r.number;
     // Most deaths are faults with a signal; the others leave no mark.
     const bool faulting = culprit && random_.chance(70);
@@ -258,7 +258,7 @@ void World::write_sent(Process& p, const Write& w) {
   const OutageGuard& guard = p.pump->engine().guard();
   if (!guard.open() || !options_.engine.guard) return;
   if (!p.guard_was_open) p.exhausted_letters.clear();  // it opened in this very turn
-  for (const OutRecord& r : w.records) {
+  for (const Record& r : w.records) {
     if (r.topic != "src.dlq") continue;
     bool exhausted = false;
     std::uint32_t offset = 0;

@@ -6,7 +6,9 @@
 namespace bartleby::sim {
 namespace {
 
-std::uint32_t id_of(const Record& record) { return static_cast<std::uint32_t>(std::stoul(record.value->substr(0, 8))); }
+std::uint32_t id_of(const LogRecord& record) {
+  return static_cast<std::uint32_t>(std::stoul(record.value->substr(0, 8)));
+}
 
 }  // namespace
 
@@ -30,7 +32,7 @@ Script World::script_of(std::uint32_t id) const {
   return s;
 }
 
-Admission World::admit(const Record& record) const {
+Admission World::admit(const LogRecord& record) const {
   const Script s = script_of(id_of(record));
   Admission a;
   a.case_id = s.case_id;
@@ -51,7 +53,7 @@ void World::begin(Process& p, const Run& run, std::span<const RunMessage> messag
   if (messages.size() > 1) coverage_.saw(Seen::kStretch);
   for (const Running& other : p.running) {
     if (other.run.alone) checker_.fail("somebody runs beside a suspect");
-    const Record& theirs = *other.messages[other.at].record;
+    const LogRecord& theirs = *other.messages[other.at].record;
     if (other.tp == r.tp && theirs.offset == r.messages[0].record->offset && other.run.token.ref == run.token.ref)
       checker_.fail("attempts of one message overlap");
   }
@@ -85,7 +87,7 @@ void World::end_message(Process& p, std::uint64_t number) {
   Running* found = find(p, number);
   if (found == nullptr) return;
   Running& r = *found;
-  const Record& record = *r.messages[r.at].record;
+  const LogRecord& record = *r.messages[r.at].record;
   const std::uint32_t id = id_of(record);
   const Script s = script_of(id);
   Story* story = checker_.find(r.tp, record.offset);

@@ -19,7 +19,7 @@ void World::produce() {
   text.append(random_.below(random_.chance(5) ? 3000 : 60), 'x');
   s.value = text;
   s.skip = script_of(id).skip;
-  OutRecord record{
+  Record record{
       "src",
       s.key ? std::nullopt : std::optional(Partition(static_cast<std::int32_t>(random_.below(options_.partitions)))),
       s.key,

@@ -30,8 +30,8 @@ JournalStory story() {
   return s;
 }
 
-Record record() {
-  Record r;
+LogRecord record() {
+  LogRecord r;
   r.offset = Offset(12);
   r.timestamp = timestamp_ms(1736937000000);
   r.key = "deal-7";
@@ -87,7 +87,7 @@ JournalStory any_story(Random& random, const JournalEntry& entry) {
   if (message == nullptr) return s;
   if (random.chance(70)) s.error = bounded({any_bytes(random, 30), any_bytes(random, 200), any_bytes(random, 200)});
   if (random.chance(80)) return s;
-  Record& r = s.record.emplace();
+  LogRecord& r = s.record.emplace();
   r.offset = random.chance(90) ? message->offset : Offset(3);
   r.timestamp = random.chance(90) ? message->timestamp : timestamp_ms(4);
   r.key = maybe_bytes(random, 20);

@@ -34,8 +34,8 @@ LetterFacts facts() {
   return f;
 }
 
-Record message() {
-  Record r;
+LogRecord message() {
+  LogRecord r;
   r.offset = Offset(8812);
   r.timestamp = timestamp_ms(1736937000000);
   r.key = "deal-7";
@@ -53,16 +53,16 @@ std::string noise(Random& random, std::size_t size) {
 LetterTarget target(std::size_t part_bytes = 512 * 1024) { return {"escrow.commands.dlq", 3, part_bytes}; }
 
 // As the dlq would hand them out.
-std::vector<Record> as_read(const std::vector<OutRecord>& written) {
-  std::vector<Record> records;
-  for (const OutRecord& out : written) {
+std::vector<LogRecord> as_read(const std::vector<Record>& written) {
+  std::vector<LogRecord> records;
+  for (const Record& out : written) {
     const Offset offset(static_cast<std::int64_t>(records.size()));
     records.push_back({offset, timestamp_ms(9), out.key, out.value, out.headers});
   }
   return records;
 }
 
-void expect_same_message(const Record& a, const Record& b) {
+void expect_same_message(const LogRecord& a, const LogRecord& b) {
   EXPECT_EQ(a.offset, b.offset);
   EXPECT_EQ(a.timestamp, b.timestamp);
   EXPECT_EQ(a.key, b.key);
@@ -70,14 +70,14 @@ void expect_same_message(const Record& a, const Record& b) {
   EXPECT_EQ(a.headers, b.headers);
 }
 
-std::size_t our_bytes(const OutRecord& record) {
+std::size_t our_bytes(const Record& record) {
   std::size_t size = 0;
   for (const auto& [name, value] : record.headers)
     if (name.starts_with("bartleby-")) size += name.size() + value->size();
   return size;
 }
 
-std::string error_of(const std::vector<Record>& records) {
+std::string error_of(const std::vector<LogRecord>& records) {
   const Result<Letter> letter = join_letter(records);
   return letter ? "no error" : letter.error().message;
 }
@@ -122,7 +122,7 @@ TEST(LetterId, OfAReplayedMessageIsThatOfItsFirstLife) {
 }
 
 TEST(Letter, CarriesTheseHeaders) {
-  const std::vector<OutRecord> records = letter_records(facts(), message(), LetterForm::kWhole, target());
+  const std::vector<Record> records = letter_records(facts(), message(), LetterForm::kWhole, target());
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].topic, "escrow.commands.dlq");
   EXPECT_EQ(records[0].partition, Partition(2));
@@ -172,7 +172,7 @@ TEST(Letter, IsReadBackByteForByteInEveryForm) {
     f.reason = static_cast<Reason>(random.below(kReasonNames.size()));
     f.kind = static_cast<Kind>(random.below(kKinds));
     f.error = {};
-    Record r;
+    LogRecord r;
     r.offset = f.offset;
     r.timestamp = f.timestamp;
     if (random.chance(80)) r.key = noise(random, random.below(40));
@@ -182,7 +182,7 @@ TEST(Letter, IsReadBackByteForByteInEveryForm) {
       if (random.chance(80)) value = noise(random, random.below(9));
     }
     for (const LetterForm form : kForms) {
-      std::vector<Record> records = as_read(letter_records(f, r, form, target(1 + random.below(2000))));
+      std::vector<LogRecord> records = as_read(letter_records(f, r, form, target(1 + random.below(2000))));
       for (std::size_t k = records.size(); k > 1; --k) std::swap(records[k - 1], records[random.below(k)]);
       const Result<Letter> letter = join_letter(records);
       ASSERT_TRUE(letter) << letter.error().message;
@@ -194,9 +194,9 @@ TEST(Letter, IsReadBackByteForByteInEveryForm) {
 }
 
 TEST(Letter, ReplacesTheHeadersOfAnEarlierLife) {
-  Record record = message();
+  LogRecord record = message();
   for (int life = 0; life < 5; ++life) {
-    const std::vector<OutRecord> records = letter_records(facts(), record, LetterForm::kCompressed, target());
+    const std::vector<Record> records = letter_records(facts(), record, LetterForm::kCompressed, target());
     record.headers = records[0].headers;
   }
   EXPECT_EQ(record.headers.size(), message().headers.size() + 20) << "the story without its stack, and the encoding";
@@ -206,9 +206,9 @@ TEST(Letter, ReplacesTheHeadersOfAnEarlierLife) {
 }
 
 TEST(Letter, KeepsANullValueNullInEveryForm) {
-  Record lost;
+  LogRecord lost;
   for (const LetterForm form : kForms) {
-    const std::vector<OutRecord> records = letter_records(facts(), lost, form, target());
+    const std::vector<Record> records = letter_records(facts(), lost, form, target());
     ASSERT_EQ(records.size(), 1U);
     EXPECT_FALSE(records[0].value);
     EXPECT_FALSE(join_letter(as_read(records))->record.value);
@@ -234,7 +234,7 @@ TEST(Letter, StaysWithinFourKilobytesOfHeaders) {
   f.group = std::string(255, 'g');
   f.instance = std::string(600, 'i');
   for (const LetterForm form : kForms)
-    for (const OutRecord& record : letter_records(f, message(), form, target(4))) EXPECT_LE(our_bytes(record), 4096U);
+    for (const Record& record : letter_records(f, message(), form, target(4))) EXPECT_LE(our_bytes(record), 4096U);
   const LetterFacts cut = join_letter(as_read(letter_records(f, message(), LetterForm::kWhole, target())))->facts;
   EXPECT_EQ(cut.error.message.size(), 1023U) << "the stack gives way first";
   EXPECT_GT(cut.error.stack.size(), 500U) << "and no more than needed";
@@ -251,9 +251,9 @@ TEST(Letter, StaysWithinFourKilobytesOfHeaders) {
 
 TEST(Letter, InPartsNamesItselfOnEachAndTellsItsStoryOnce) {
   Random random(7);
-  Record record = message();
+  LogRecord record = message();
   record.value = noise(random, 2500);
-  const std::vector<OutRecord> parts = letter_records(facts(), record, LetterForm::kParts, target(1000));
+  const std::vector<Record> parts = letter_records(facts(), record, LetterForm::kParts, target(1000));
   ASSERT_EQ(parts.size(), 3U);
   const std::string hash = sha256_hex(*record.value);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -272,18 +272,18 @@ TEST(Letter, InPartsNamesItselfOnEachAndTellsItsStoryOnce) {
 
 TEST(Letter, InPartsSaysWhatIsMissingOrDoesNotBelong) {
   Random random(8);
-  Record record = message();
+  LogRecord record = message();
   record.value = noise(random, 2500);
-  const std::vector<Record> parts = as_read(letter_records(facts(), record, LetterForm::kParts, target(1000)));
+  const std::vector<LogRecord> parts = as_read(letter_records(facts(), record, LetterForm::kParts, target(1000)));
   const std::string letter = "letter " + letter_id(facts()) + ": ";
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::vector<Record> some = parts;
+    std::vector<LogRecord> some = parts;
     some.erase(some.begin() + static_cast<std::ptrdiff_t>(i));
     EXPECT_EQ(error_of(some), letter + "part " + std::to_string(i + 1) + " is missing");
     EXPECT_EQ(join_letter(some).error().code, ErrorCode::kNotFound);
     EXPECT_EQ(error_of({parts[i]}), letter + "part " + (i == 0 ? "2" : "1") + " is missing");
   }
-  std::vector<Record> twice = parts;
+  std::vector<LogRecord> twice = parts;
   twice.push_back(parts[1]);
   EXPECT_EQ(error_of(twice), "no error") << "the same part read twice";
   twice.back().value->back() ^= 1;
@@ -291,26 +291,26 @@ TEST(Letter, InPartsSaysWhatIsMissingOrDoesNotBelong) {
 
   LetterFacts other = facts();
   other.offset = Offset(1);
-  std::vector<Record> mixed = parts;
+  std::vector<LogRecord> mixed = parts;
   mixed[2] = as_read(letter_records(other, record, LetterForm::kParts, target(1000)))[2];
   EXPECT_EQ(error_of(mixed), letter + "parts of different letters");
 
-  std::vector<Record> broken = parts;
+  std::vector<LogRecord> broken = parts;
   broken[1].value->back() ^= 1;
   EXPECT_NE(error_of(broken), "no error");
 }
 
 TEST(Letter, WithAnotherValueThanItsHashIsRefused) {
-  Record record = message();
-  std::vector<Record> parts = as_read(letter_records(facts(), record, LetterForm::kParts, target()));
+  LogRecord record = message();
+  std::vector<LogRecord> parts = as_read(letter_records(facts(), record, LetterForm::kParts, target()));
   parts[0].value = zstd_compressed("something else");
   EXPECT_EQ(error_of(parts), "letter: the value is not the one that was sent (sha256 differs)");
 }
 
 TEST(Letter, NamesTheHeaderThatIsWrong) {
-  const std::vector<Record> good = as_read(letter_records(facts(), message(), LetterForm::kWhole, target()));
+  const std::vector<LogRecord> good = as_read(letter_records(facts(), message(), LetterForm::kWhole, target()));
   const auto with = [&](std::string_view name, Bytes value) {
-    std::vector<Record> records = good;
+    std::vector<LogRecord> records = good;
     for (auto& [other, content] : records[0].headers)
       if (other == name) content = value;
     return error_of(records);
@@ -323,11 +323,11 @@ TEST(Letter, NamesTheHeaderThatIsWrong) {
   EXPECT_EQ(with("bartleby-reason", "BORED"), "letter: header bartleby-reason is not a name that is known");
   EXPECT_EQ(with("bartleby-group", std::nullopt), "letter: header bartleby-group is null");
   EXPECT_EQ(with("bartleby-topic", "other"), "letter: header bartleby-letter is not the id of this letter");
-  std::vector<Record> twice = good;
+  std::vector<LogRecord> twice = good;
   twice[0].headers.emplace_back("bartleby-group", "cg-other");
   EXPECT_EQ(error_of(twice), "letter: header bartleby-group is given twice");
   for (std::size_t i = message().headers.size(); i < good[0].headers.size(); ++i) {
-    std::vector<Record> without = good;
+    std::vector<LogRecord> without = good;
     const std::string name = good[0].headers[i].first;
     without[0].headers.erase(without[0].headers.begin() + static_cast<std::ptrdiff_t>(i));
     const bool optional = name.starts_with("bartleby-error-") || name.ends_with("-failure-at");

@@ -1,0 +1,48 @@
+// A handler as the runtime sees it: it is given attempts and answers each of them once.
+//
+// `start` returns at once; the answer may come from any thread, later or from inside `start`. A handler keeps the
+// deadline itself where it can let go (a connection is closed) and answers with kind `timeout`; where it cannot (code
+// that runs in this process) it answers when the code has returned. An answer dropped unanswered is the handler's
+// mistake: the runtime takes it for a retry of type NoReply.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+#include "model/outcome.h"
+
+namespace bartleby {
+
+// Lives as long as someone holds it, longer than the assignment of its partition.
+struct AttemptIn {
+  std::string worker, group;
+  TopicPartition tp;
+  std::shared_ptr<const LogRecord> record;
+  std::string message_id;                // the same for all attempts and lives
+  std::string idempotency_key;           // configured, else the message id
+  std::optional<std::string> replay_of;  // letter id
+  std::uint32_t number = 1;              // of this attempt, from 1
+  std::uint32_t max = 1;
+  Instant deadline;
+  Timestamp deadline_wall;
+  std::string token;                   // `at_…`: names this attempt to people and other processes
+  std::atomic<bool> cancelled{false};  // nobody waits for the answer any more
+};
+
+using Answer = std::move_only_function<void(Decision)>;
+
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  virtual void start(std::shared_ptr<AttemptIn> attempt, Answer answer) = 0;
+
+  // Where the code runs inside this process a message can kill it, and the runtime keeps evidence.
+  virtual bool in_process() const = 0;
+};
+
+}  // namespace bartleby
