@@ -96,15 +96,19 @@ class Explainer {
       x.answer = "the partition " + phase_text(p_.phase_);
       return x;
     }
-    p_.order_.walk([&](Offset from, std::uint32_t lane) {
+    std::size_t room = kPins;
+    const auto add = [&](Offset from, std::uint32_t lane) {
       const LaneState& l = p_.lanes_[lane];
       if (l.head != kNone)
         x.pinned_by.push_back(pin(p_.entries_[l.head], l));
       else
         x.pinned_by.push_back(
             {.offset = from, .lane = l.hash, .state = "to be read again from the log", .due_in = std::nullopt});
-      return x.pinned_by.size() < kPins;
-    });
+      return x.pinned_by.size() < room;
+    };
+    p_.listed_.walk(add);
+    room += x.pinned_by.size();
+    p_.order_.walk(add);
     if (p_.window_.open() > 0) {
       Offset o = p_.window_.base();
       while (p_.window_.mark(o) != Mark::kOpen) o = next(o);
@@ -112,6 +116,7 @@ class Explainer {
       x.pinned_by.push_back(pin(e, p_.lanes_[e.lane]));
     }
     std::ranges::sort(x.pinned_by, {}, &Pin::offset);
+    if (x.pinned_by.size() > kPins) x.pinned_by.erase(x.pinned_by.begin() + kPins, x.pinned_by.end());
     if (x.pinned_by.empty()) {
       x.answer = "nothing holds the commit: everything up to " + std::to_string(x.frontier.v) + " is finished";
     } else {

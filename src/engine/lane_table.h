@@ -24,7 +24,7 @@ class LaneTable {
   }
 
   void insert(std::uint32_t lane) {
-    if (++size_ * 2 > heads_.size()) grow();
+    if (++size_ > heads_.size()) grow();
     link(lane);
   }
 

@@ -18,7 +18,10 @@ class OffsetOrder {
   void insert(Offset offset, std::uint32_t id) {
     const Item item{offset, id};
     ++size_;
-    if (blocks_.empty()) blocks_.emplace_back();
+    if (blocks_.empty() || (blocks_.back().size() == kBlock && blocks_.back().back() < item)) {
+      blocks_.emplace_back().reserve(kBlock +
+                                     1);  // mostly they come in ascending order: no half of a block stays empty
+    }
     auto block = block_for(item);
     block->insert(std::lower_bound(block->begin(), block->end(), item), item);
     if (block->size() <= kBlock) return;

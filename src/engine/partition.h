@@ -74,7 +74,16 @@ struct Entry {
   Reason refuse_reason = Reason::kUnknown;
 };
 
-// What a message has besides its place: only those that failed, died or emitted have one.
+// What a success wants written; until the write is answered.
+struct Emitted {
+  std::uint64_t bytes = 0;
+  std::uint32_t emit = kNone;
+  std::uint32_t topic = kNone;
+  std::uint32_t records = 0;
+};
+
+// What a message has besides its place: only those that failed, died or emitted have one. 100,000 of them are parked
+// in a partition, so every byte counts.
 struct Facts {
   Timestamp due;
   Timestamp first_failure;
@@ -84,16 +93,12 @@ struct Facts {
   TimerLink timer;
   std::uint32_t entry = kNone;
   std::uint32_t story = kNone;
-  std::uint32_t emit = kNone;
-  std::uint32_t emit_topic = kNone;
   std::uint32_t throttled_ms = 0;
-  std::uint32_t emit_bytes = 0;
-  std::uint16_t emit_records = 0;
   std::uint16_t attempts = 0;
-  Kind kind = Kind::kTransient;
-  Reason reason = Reason::kUnknown;
-  Fate fate = Fate::kDone;
-  std::uint8_t form = 0;
+  Kind kind : 4 = Kind::kTransient;
+  Reason reason : 4 = Reason::kUnknown;
+  Fate fate : 3 = Fate::kDone;
+  std::uint8_t form : 2 = 0;
   bool has_live : 1 = false;
   bool self : 1 = false;         // out of its lane, in the journal's words too
   bool decided : 1 = false;      // the journal holds the decision to dead-letter
@@ -101,7 +106,12 @@ struct Facts {
   bool with_record : 1 = false;  // the journal entry holds the bytes
   bool emits : 1 = false;
   bool putting : 1 = false;  // the write in flight carries its first entry
+
+  // What is emitted waits for a write and not for a timer: the number of its `Emitted` lies in the unused link.
+  std::uint32_t& emitted() { return timer.prev; }
+  std::uint32_t emitted() const { return timer.prev; }
 };
+static_assert(sizeof(Facts) <= 72);
 
 struct LaneState {
   Lane hash;
@@ -111,17 +121,18 @@ struct LaneState {
   std::uint32_t current = kNone;  // first entry without a decision
   std::uint32_t count = 0;        // entries in the list
   std::uint32_t bytes = 0;        // of them in memory
-  std::uint32_t stamp = 0;        // of the cut that saw it
-  Offset log_from = kNoOffset;    // from here on its messages lie in the log only
-  Offset key = kNoOffset;         // its place in order_
   std::uint16_t running = 0;      // entries in the present Run
   bool slow : 1 = false;
-  bool solo : 1 = false;     // one message without followers: no key, or out of its lane
-  bool ready : 1 = false;    // in the ready queue
-  bool in_pass : 1 = false;  // the sweep brings its messages
-  bool unknown : 1 = false;  // whether the log has followers is not known
-  bool suspect : 1 = false;  // waits for its turn to run alone
+  bool solo : 1 = false;        // one message without followers: no key, or out of its lane
+  bool ready : 1 = false;       // in the ready queue
+  bool in_pass : 1 = false;     // the sweep brings its messages
+  bool suspect : 1 = false;     // waits for its turn to run alone
+  bool listed : 1 = false;      // its place is in listed_
+  bool seen : 1 = false;        // by the cut that is being built
+  Offset log_from = kNoOffset;  // from here on its messages lie in the log only
+  Offset key = kNoOffset;       // its place in order_ or listed_
 };
+static_assert(sizeof(LaneState) <= 48);
 
 // What one write says about this partition, until it is answered.
 struct CutInFlight {
@@ -243,6 +254,14 @@ class PartitionEngine {
   void close_if_empty(std::uint32_t lane);
   void make_slow(std::uint32_t lane);
   void place(std::uint32_t lane);
+  bool has_entry(const LaneState& l) const;
+  bool any_slow() const { return !order_.empty() || !listed_.empty(); }
+  std::uint32_t lowest_slow() const;
+  template <class F>
+  void each_slow(F&& f) const {
+    listed_.walk([&](Offset, std::uint32_t lane) { return f(lane), true; });
+    order_.walk([&](Offset, std::uint32_t lane) { return f(lane), true; });
+  }
   Offset lane_from(const LaneState& l) const;
   bool spilled(const LaneState& l) const { return l.log_from != kNoOffset; }
   void append(std::uint32_t lane, std::uint32_t entry);
@@ -258,8 +277,10 @@ class PartitionEngine {
   void set_bytes(Entry& e, std::uint32_t slot, std::uint32_t size);
   std::uint32_t facts_of(std::uint32_t e);
   void drop_facts(Entry& e);
+  void drop_emitted(Facts& f);
 
   // admission
+  bool admit_plain(const RecordRef& r);
   void admit_one(const RecordRef& r);
   bool has_room(const LaneState& l, std::uint32_t size) const;
   // What the journal knows of this record; takes the note. Sets `finished` if it must not run at all.
@@ -306,7 +327,7 @@ class PartitionEngine {
   std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
   MessageEntry entry_of(const Entry& e) const;
   Offset from_in_cut(const LaneState& l, bool& in_journal) const;
-  void collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all);
+  Offset collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all);
   void build_claim(WriteSerial serial, WritePlan& plan);
   void plan_message(std::uint32_t e, Offset high, WritePlan& plan, std::uint32_t cut_index);
   bool lane_open_at(std::optional<Lane> lane, Offset offset) const;
@@ -369,7 +390,9 @@ class PartitionEngine {
   Slab<Facts> facts_;
   Slab<LaneState> lanes_;
   LaneTable<LaneState> table_;
-  OffsetOrder order_;
+  OffsetOrder order_;   // slow lanes by where they begin
+  OffsetOrder listed_;  // those whose first message has an entry in the journal: a cut need not look at them
+  Slab<Emitted> emitted_;
   Window window_;
   TimerWheel<PartitionEngine> timers_;
   std::deque<std::uint32_t> ready_;
@@ -408,7 +431,6 @@ class PartitionEngine {
 
   // writes
   std::optional<CutInFlight> cut_;
-  std::uint32_t stamp_ = 0;
   bool dirty_ = false;
   Instant dirty_since_ = kNever;
   Instant items_since_ = kNever;

@@ -13,18 +13,35 @@ void PartitionEngine::admit(std::span<const RecordRef> records) {
       if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
       continue;
     }
-    if (plain && (r.flags & (kKeyless | kSkip | kRefuse)) == 0 && table_.find(r.lane) == kNone) {
-      // The happy path: a key with nothing open.
-      const std::uint32_t lane = open_lane(r.lane, false);
-      const std::uint32_t e = new_entry(r);
-      append(lane, e);
-      window_.append(r.offset, Mark::kOpen, e);
-      set_ready(lane);
-      continue;
-    }
-    admit_one(r);
+    if (!plain || (r.flags & (kKeyless | kSkip | kRefuse)) != 0 || !admit_plain(r)) admit_one(r);
   }
   dirty_ = true;
+}
+
+// The happy paths, without a look at what cannot be: a key with nothing open, one that is going well, and one that
+// waits in the log anyway.
+bool PartitionEngine::admit_plain(const RecordRef& r) {
+  std::uint32_t lane = table_.find(r.lane);
+  if (lane == kNone) {
+    lane = open_lane(r.lane, false);
+    const std::uint32_t e = new_entry(r);
+    append(lane, e);
+    window_.append(r.offset, Mark::kOpen, e);
+    set_ready(lane);
+    return true;
+  }
+  LaneState& l = lanes_[lane];
+  if (l.in_pass) return false;
+  if (spilled(l)) {
+    window_.append(r.offset, Mark::kElsewhere, kNone);
+    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+    return true;
+  }
+  if (l.slow || l.current == kNone || !has_room(l, r.size)) return false;
+  const std::uint32_t e = new_entry(r);
+  append(lane, e);
+  window_.append(r.offset, Mark::kOpen, e);
+  return true;
 }
 
 void PartitionEngine::admit_one(const RecordRef& r) {
@@ -148,6 +165,7 @@ bool PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const
   const Duration meant = std::max(Duration(0), m.due - m.last_failure);
   const Duration left = std::clamp(m.due - shared_.now.wall, Duration(0), meant);
   f.due_steady = shared_.now.steady + left;
+  place(lane);
   return m.self;
 }
 
@@ -183,10 +201,10 @@ void PartitionEngine::update_intake() {
   const EngineConfig& c = shared_.config;
   bool limit = false;
   if (phase_ == Phase::kRunning) {
-    const Offset lowest = order_.empty() ? window_.first_open() : std::min(window_.first_open(), order_.lowest());
+    const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
     const bool many = parked() >= c.max_parked;
     bool far = window_.end().v - lowest.v >= c.max_window;
-    if (traits_.retention && !order_.empty()) far = far || shared_.now.wall - oldest_waiting() > *traits_.retention / 2;
+    if (traits_.retention && any_slow()) far = far || shared_.now.wall - oldest_waiting() > *traits_.retention / 2;
     if (shared_.bytes >= c.max_bytes - c.max_bytes / 4) evict_held(c.max_bytes / 4);
     limit = many || far;
     if (limit && !at_limit_)

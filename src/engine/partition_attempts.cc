@@ -182,11 +182,9 @@ void PartitionEngine::completed(const Completion& c) {
       if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
       if (o.emit != kNone) {
         Facts& f = facts_[facts_of(i)];
-        f.emit = o.emit;
-        f.emit_topic = o.emit_topic;
         f.emits = true;
-        f.emit_records = static_cast<std::uint16_t>(std::min<std::uint32_t>(o.emit_records, 65535));
-        f.emit_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(o.emit_bytes, UINT32_MAX));
+        f.emitted() = emitted_.make();
+        emitted_[f.emitted()] = {o.emit_bytes, o.emit, o.emit_topic, o.emit_records};
       }
       finish(i, o.fate);
     } else {
@@ -205,7 +203,7 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
   if (fate == Fate::kSkip) e.flags |= kSkipped;
   const bool leaves_something =
       (e.facts != kNone && (facts_[e.facts].has_live || facts_[e.facts].emits || facts_[e.facts].putting)) ||
-      (e.record_flags & kReplayed) != 0 || obituaries_.contains(e.offset);
+      (e.record_flags & kReplayed) != 0 || (!obituaries_.empty() && obituaries_.contains(e.offset));
   if (leaves_something) {
     facts_[facts_of(i)].fate = fate;
     settle(i);
@@ -365,14 +363,13 @@ void PartitionEngine::due_timers() {
 
 void PartitionEngine::order(const ParkedOrder& o) {
   std::vector<std::uint32_t> chosen;
-  order_.walk([&](Offset, std::uint32_t lane) {
+  each_slow([&](std::uint32_t lane) {
     const std::uint32_t i = lanes_[lane].current;
-    if (i == kNone) return true;
+    if (i == kNone) return;
     const Entry& e = entries_[i];
     const bool waits = e.state == State::kParked || e.state == State::kKept;
     if (waits && (!o.offset || *o.offset == e.offset) && (!o.kind || *o.kind == facts_[e.facts].kind))
       chosen.push_back(i);
-    return true;
   });
   for (const std::uint32_t i : chosen) {
     Facts& f = facts_[entries_[i].facts];
@@ -403,11 +400,10 @@ bool PartitionEngine::expiring(const Entry& e) const {
 void PartitionEngine::look_at_retention() {
   if (!traits_.retention && !traits_.retention_bytes) return;
   std::vector<std::uint32_t> chosen;
-  order_.walk([&](Offset, std::uint32_t lane) {
+  each_slow([&](std::uint32_t lane) {
     const std::uint32_t i = lanes_[lane].current;
     const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
     if (waits && expiring(entries_[i])) chosen.push_back(i);
-    return true;
   });
   for (const std::uint32_t i : chosen) {
     if (entries_[i].state == State::kParked) {

@@ -19,7 +19,8 @@ constexpr std::uint64_t kStoryBytes = 2048;      // of a journal entry or of a l
 
 DestinationId PartitionEngine::destination_of(const Entry& e) const {
   if (e.state == State::kDying) return {DestinationType::kDlq, dlq_};
-  if (e.facts != kNone && facts_[e.facts].emits) return {DestinationType::kEmit, facts_[e.facts].emit_topic};
+  if (e.facts != kNone && facts_[e.facts].emits)
+    return {DestinationType::kEmit, emitted_[facts_[e.facts].emitted()].topic};
   if (e.record_flags & kReplayed) return {DestinationType::kOutcomes, 0};
   return journal_destination();
 }
@@ -35,8 +36,10 @@ std::uint32_t PartitionEngine::item_size(const Entry& e, bool decision, std::uin
     return 2;
   }
   const Facts& f = facts_[e.facts];
-  bytes += f.emit_bytes;
-  return f.emit_records + 1u;
+  if (!f.emits) return 1;
+  const Emitted& emitted = emitted_[f.emitted()];
+  bytes += emitted.bytes;
+  return emitted.records + 1;
 }
 
 // While the guard is open only a few exhausted messages become letters; the others wait.
@@ -144,36 +147,48 @@ Offset PartitionEngine::from_in_cut(const LaneState& l, bool& in_journal) const 
   return l.log_from;
 }
 
-// Every open lane by where it begins in this cut, ascending; all below `floor`, and as many as metadata could hold.
-void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all) {
+// Every open lane that this cut must look at, by where it begins, ascending; all below `floor`, and as many as metadata
+// could hold. Lanes whose first message has its entry, and that the write does not touch, are not among them: only the
+// lowest of these counts, and is returned.
+Offset PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all) {
   std::vector<HeadInCut> touched;
+  std::vector<std::uint32_t> seen;
+  const auto see = [&](std::uint32_t lane) {
+    lanes_[lane].seen = true;
+    seen.push_back(lane);
+  };
   for (const std::uint32_t i : cut_->items) {
     const std::uint32_t lane = entries_[i].lane;
     const Entry& e = entries_[i];
     const bool leaves =
         (e.state == State::kFailed || (e.flags & kDecision)) && facts_[e.facts].self && !lanes_[lane].solo;
     if (leaves) touched.push_back({e.offset, lane, true});
-    if (lanes_[lane].stamp == stamp_) continue;
-    lanes_[lane].stamp = stamp_;
+    if (lanes_[lane].seen) continue;
+    see(lane);
     HeadInCut head{kNoOffset, lane, false};
     head.from = from_in_cut(lanes_[lane], head.in_journal);
     if (head.from != kNoOffset) touched.push_back(head);
   }
   std::ranges::sort(touched, {}, &HeadInCut::from);
+  Offset lowest_listed = kNoOffset;
+  listed_.walk([&](Offset from, std::uint32_t lane) {
+    if (lanes_[lane].seen) return true;
+    lowest_listed = from;
+    return false;
+  });
   auto next_touched = touched.begin();
   OffsetOrder::Cursor slow(order_);
   Offset open = window_.first_open();
   std::size_t listed = 0;
   while (true) {
-    while (!slow.at_end() && lanes_[slow.id()].stamp == stamp_) slow.next();
-    while (open < window_.end() && lanes_[entries_[window_.entry(open)].lane].stamp == stamp_)
-      open = window_.next_open(open);
+    while (!slow.at_end() && lanes_[slow.id()].seen) slow.next();
+    while (open < window_.end() && lanes_[entries_[window_.entry(open)].lane].seen) open = window_.next_open(open);
     const Offset a = next_touched == touched.end() ? kNoOffset : next_touched->from;
     const Offset b = slow.at_end() ? kNoOffset : slow.offset();
     const Offset c = open < window_.end() ? open : kNoOffset;
     const Offset least = std::min({a, b, c});
-    if (least == kNoOffset) return;
-    if (!all && least >= floor && listed > kMaxHeads) return;
+    if (least == kNoOffset) break;
+    if (!all && least >= floor && listed > kMaxHeads) break;
     HeadInCut head{least, kNone, false};
     if (a == least) {
       head = *next_touched++;
@@ -184,7 +199,7 @@ void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor,
       slow.next();
     } else {
       head.lane = entries_[window_.entry(open)].lane;
-      lanes_[head.lane].stamp = stamp_;
+      see(head.lane);
       open = window_.next_open(open);
     }
     const LaneState& l = lanes_[head.lane];
@@ -194,6 +209,8 @@ void PartitionEngine::collect_heads(std::vector<HeadInCut>& heads, Offset floor,
     if (!head.in_journal) ++listed;
     heads.push_back(head);
   }
+  for (const std::uint32_t lane : seen) lanes_[lane].seen = false;
+  return lowest_listed;
 }
 
 bool PartitionEngine::lane_open_at(std::optional<Lane> lane, Offset offset) const {
@@ -248,7 +265,7 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
     letter.slot = e.slot;
     letter.letter = {f.reason, f.form, f.lost};
   }
-  if (f.emits) add(RecordType::kEmit, m).emit = f.emit;
+  if (f.emits) add(RecordType::kEmit, m).emit = emitted_[f.emitted()].emit;
   if (e.record_flags & kReplayed) {
     PlannedRecord& outcome = add(RecordType::kOutcome, m);
     outcome.fate = e.state == State::kDying ? Fate::kReject : f.fate;
@@ -317,7 +334,6 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     if (item.decision) entries_[item.entry].flags |= kDecision;
     cut_->items.push_back(item.entry);
   }
-  ++stamp_;
   const Offset frontier = window_.end();
   // H never falls, and never stays behind by more than the window may hold.
   Offset floor = std::max(high_, Offset(frontier.v - static_cast<std::int64_t>(shared_.config.max_ahead)));
@@ -326,8 +342,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   else if (mutant(Mutant::kHighMayFall))
     floor = Offset(0);
   std::vector<HeadInCut> heads;
-  collect_heads(heads, floor, cut_->release);
-  cut_->low = heads.empty() ? frontier : std::min(frontier, heads.front().from);
+  const Offset lowest_listed = collect_heads(heads, floor, cut_->release);
+  cut_->low = std::min(frontier, lowest_listed);
+  if (!heads.empty()) cut_->low = std::min(cut_->low, heads.front().from);
   if (mutant(Mutant::kCommitHighestDone)) cut_->low = frontier;
   BARTLEBY_ASSERT(cut_->low >= low_ || mutant(Mutant::kCommitHighestDone));
 
@@ -412,7 +429,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = done, .letter = {}});
   }
   if (cut_->release && !mutant(Mutant::kCleanStopForgetsDone)) {
-    order_.walk([&](Offset, std::uint32_t lane) {
+    each_slow([&](std::uint32_t lane) {
       bool in_journal = false;
       const Offset from = from_in_cut(lanes_[lane], in_journal);
       for (std::uint32_t i = lanes_[lane].head; i != kNone; i = entries_[i].next) {
@@ -421,7 +438,6 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
         ++(e.flags & kSkipped ? cut_->extra.skipped : cut_->extra.handled);
         add_done(entry_of(e), false, 0, plan, index);
       }
-      return true;
     });
   }
   for (const Stray& stray : strays_) {

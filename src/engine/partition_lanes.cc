@@ -27,10 +27,25 @@ void PartitionEngine::place(std::uint32_t lane) {
   LaneState& l = lanes_[lane];
   if (!l.slow) return;
   const Offset from = lane_from(l);
-  if (from == l.key) return;
-  if (l.key != kNoOffset) order_.erase(l.key, lane);
-  if (from != kNoOffset) order_.insert(from, lane);
+  const bool listed = has_entry(l);
+  if (from == l.key && listed == l.listed) return;
+  if (l.key != kNoOffset) (l.listed ? listed_ : order_).erase(l.key, lane);
+  if (from != kNoOffset) (listed ? listed_ : order_).insert(from, lane);
   l.key = from;
+  l.listed = listed;
+}
+
+// The journal knows its first message, so that a cut need not say where it begins.
+bool PartitionEngine::has_entry(const LaneState& l) const {
+  if (l.head == kNone) return false;
+  const std::uint32_t facts = entries_[l.head].facts;
+  return facts != kNone && facts_[facts].has_live;
+}
+
+std::uint32_t PartitionEngine::lowest_slow() const {
+  if (order_.empty() || (!listed_.empty() && listed_.lowest() < order_.lowest()))
+    return OffsetOrder::Cursor(listed_).id();
+  return OffsetOrder::Cursor(order_).id();
 }
 
 void PartitionEngine::make_slow(std::uint32_t lane) {
@@ -215,30 +230,36 @@ void PartitionEngine::drop_facts(Entry& e) {
   Facts& f = facts_[e.facts];
   if (f.timer.slot != 0xffff) timers_.remove(e.facts);
   if (f.story != kNone) shared_.out->free_stories.push_back(f.story);
-  if (f.emit != kNone) shared_.out->free_emits.push_back(f.emit);
+  if (f.emits) drop_emitted(f);
   facts_.free(e.facts);
   e.facts = kNone;
 }
 
+void PartitionEngine::drop_emitted(Facts& f) {
+  shared_.out->free_emits.push_back(emitted_[f.emitted()].emit);
+  emitted_.free(f.emitted());
+  f.emitted() = kNone;
+  f.emits = false;
+}
+
 std::size_t PartitionEngine::held() const {
   std::size_t n = 0;
-  order_.walk([&](Offset, std::uint32_t lane) {
+  each_slow([&](std::uint32_t lane) {
     const LaneState& l = lanes_[lane];
     for (std::uint32_t e = l.head; e != kNone; e = entries_[e].next)
       n += entries_[e].state == State::kQueued && e != l.current ? 1u : 0u;
-    return true;
   });
   return n;
 }
 
 std::size_t PartitionEngine::memory_bytes() const {
-  return entries_.bytes() + facts_.bytes() + lanes_.bytes() + table_.bytes() + order_.bytes() + window_.bytes();
+  return entries_.bytes() + facts_.bytes() + lanes_.bytes() + emitted_.bytes() + table_.bytes() + order_.bytes() +
+         listed_.bytes() + window_.bytes();
 }
 
 Timestamp PartitionEngine::oldest_waiting() const {
-  if (order_.empty()) return shared_.now.wall;
-  const OffsetOrder::Cursor first(order_);
-  const LaneState& l = lanes_[first.id()];
+  if (!any_slow()) return shared_.now.wall;
+  const LaneState& l = lanes_[lowest_slow()];
   // What is kept on purpose waits for people, and does not hold up the partition.
   if (l.head == kNone || entries_[l.head].state == State::kKept) return shared_.now.wall;
   return entries_[l.head].timestamp;

@@ -16,7 +16,7 @@ void PartitionEngine::tick() {
   if (retry_at_ <= now) ask();
   if (phase_ == Phase::kRunning) {
     due_timers();
-    if (now >= next_log_look_ && !order_.empty()) {
+    if (now >= next_log_look_ && any_slow()) {
       next_log_look_ = now + Duration(5000);
       if (traits_.retention || traits_.retention_bytes) {
         shared_.out->others.push_back(ReadLog{ref_});
@@ -40,7 +40,7 @@ Instant PartitionEngine::next_wakeup() const {
   Instant at = retry_at_;
   if (phase_ == Phase::kRunning) {
     at = std::min(at, timers_.next_due());
-    if (!order_.empty() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
+    if (any_slow() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
     if (!room_queue_.empty() && reads_.empty())
       at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + Duration(1)));
     if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));
@@ -95,13 +95,12 @@ bool PartitionEngine::may_release() const {
 void PartitionEngine::lost() { forget_live(); }
 
 void PartitionEngine::forget_live() {
-  order_.walk([&](Offset, std::uint32_t lane) {
+  each_slow([&](std::uint32_t lane) {
     for (std::uint32_t i = lanes_[lane].head; i != kNone;) {
       const std::uint32_t following = entries_[i].next;
       free_entry(i);
       i = following;
     }
-    return true;
   });
   for (Offset o = window_.first_open(); o < window_.end(); o = window_.next_open(o)) free_entry(window_.entry(o));
   for (auto& [lane, after] : after_)
@@ -119,6 +118,8 @@ void PartitionEngine::forget_live() {
   lanes_ = {};
   table_.clear();
   order_ = {};
+  listed_ = {};
+  emitted_ = {};
   window_.reset(Offset(0));
   timers_.clear();
   ready_.clear();

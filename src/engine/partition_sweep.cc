@@ -93,8 +93,10 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
   }
   LaneState& l = lanes_[lane];
   if (!notes_.empty()) drop_notes(l.log_from, r.offset, l.hash);
-  const bool done_before = live_done_.contains(r.offset) && live_done_.at(r.offset).timestamp == r.timestamp;
-  if ((done_before && !mutant(Mutant::kSweepRunsDone)) || self_offsets_.contains(r.offset)) {
+  const auto done = live_done_.empty() ? live_done_.end() : live_done_.find(r.offset);
+  const bool done_before = done != live_done_.end() && done->second.timestamp == r.timestamp;
+  if ((done_before && !mutant(Mutant::kSweepRunsDone)) ||
+      (!self_offsets_.empty() && self_offsets_.contains(r.offset))) {
     l.log_from = next(r.offset);
     place(lane);
     drop();
@@ -143,7 +145,6 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
 void PartitionEngine::leave_pass(std::uint32_t lane, Offset stopped_at, bool again) {
   LaneState& l = lanes_[lane];
   l.in_pass = false;
-  l.unknown = false;
   l.log_from = stopped_at;
   if (const auto at = after_.find(lane); at != after_.end()) {  // these come after what is still in the log
     for (const RecordRef& r : at->second.records) {
@@ -162,7 +163,6 @@ void PartitionEngine::end_pass() {
     if (!lanes_[lane].in_pass) continue;
     LaneState& l = lanes_[lane];
     l.in_pass = false;
-    l.unknown = false;
     if (!notes_.empty()) drop_notes(l.log_from, pass_end_, l.hash);
     l.log_from = kNoOffset;
     After after;
@@ -234,14 +234,13 @@ void PartitionEngine::serve_reads() {
 // itself. Returns the bytes freed.
 std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
   std::vector<std::pair<Instant, std::uint32_t>> lanes;
-  order_.walk([&](Offset, std::uint32_t lane) {
+  each_slow([&](std::uint32_t lane) {
     const LaneState& l = lanes_[lane];
-    if (l.current == kNone || l.bytes == 0 || l.in_pass) return true;
+    if (l.current == kNone || l.bytes == 0 || l.in_pass) return;
     const Entry& e = entries_[l.current];
     // One that waits for room itself may have messages behind it in memory: these must not keep it waiting.
     if (e.state == State::kParked || e.state == State::kFetching)
       lanes.push_back({e.facts == kNone ? shared_.now.steady : facts_[e.facts].due_steady, lane});
-    return true;
   });
   std::ranges::sort(lanes, std::greater<>());
   const std::uint64_t enough = std::max(wanted, shared_.config.max_bytes / 8);
@@ -311,6 +310,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {  // another record of that number
     if (e.facts != kNone && facts_[e.facts].has_live) strays_.push_back({entry_of(e), facts_[e.facts].live});
     drop_facts(e);
+    place(lane);
     e.flags &= static_cast<std::uint8_t>(~kDoomed);
     e.timestamp = r.timestamp;
     ++shared_.counters.stale_entries;

@@ -93,8 +93,8 @@ void PartitionEngine::log_read(const LogIn& in) {
     phase_ = Phase::kReadJournal;
     found_entries_.clear();
     ask();
-  } else if (phase_ == Phase::kRunning && !order_.empty() && order_.lowest() < log_start_) {
-    lost_up_to(log_start_, order_.lowest());
+  } else if (phase_ == Phase::kRunning && any_slow() && lanes_[lowest_slow()].key < log_start_) {
+    lost_up_to(log_start_, lanes_[lowest_slow()].key);
   }
 }
 
@@ -259,7 +259,6 @@ void PartitionEngine::open_listed() {
     if (!m.lane) solos_found_.erase(m.offset);
     if (!alone) {
       lanes_[lane].log_from = next(m.offset);
-      lanes_[lane].unknown = true;
       heads_found_.erase(*m.lane);
       if (lanes_[lane].log_from >= high_)
         lanes_[lane].log_from = kNoOffset;
@@ -273,7 +272,6 @@ void PartitionEngine::open_listed() {
     const std::uint32_t lane = open_lane(hash, false);
     lanes_[lane].slow = true;
     lanes_[lane].log_from = from;
-    lanes_[lane].unknown = true;
     place(lane);
     wanting_.insert(lane);
   }

@@ -35,6 +35,7 @@ void PartitionEngine::apply_cut() {
     f.has_live = true;
     f.live = mark;
     f.putting = false;
+    place(entries_[i].lane);
   }
   for (const std::uint32_t i : cut.erased) facts_[entries_[i].facts].has_live = false;
   for (const Offset o : cut.done_erases) live_done_.erase(o);
@@ -116,9 +117,7 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     // Refused for good: the attempt failed after all. What ran behind it in its lane has run.
     std::erase(pending_, i);
     e.flags &= static_cast<std::uint8_t>(~kPending);
-    shared_.out->free_emits.push_back(f.emit);
-    f.emit = kNone;
-    f.emits = false;
+    drop_emitted(f);
     e.state = State::kQueued;
     const std::uint32_t lane = e.lane;
     LaneState& l = lanes_[lane];
