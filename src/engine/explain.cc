@@ -150,6 +150,34 @@ class Explainer {
     return x;
   }
 
+  std::vector<WaitingMessage> waiting(Now now, std::optional<Offset> offset, std::optional<Kind> kind,
+                                      std::size_t limit) const {
+    std::vector<WaitingMessage> found;
+    p_.each_slow([&](std::uint32_t lane) {
+      const std::uint32_t i = p_.lanes_[lane].current;
+      if (i == kNone) return;
+      const Entry& e = p_.entries_[i];
+      if (e.state != State::kParked && e.state != State::kKept) return;
+      const Facts& f = p_.facts_[e.facts];
+      if ((offset && *offset != e.offset) || (kind && *kind != f.kind)) return;
+      WaitingMessage w{.offset = e.offset,
+                       .timestamp = e.timestamp,
+                       .slot = e.slot,
+                       .story = f.story,
+                       .attempts = f.attempts,
+                       .max_attempts = engine_.config().cases[e.case_id].attempts_for(f.kind),
+                       .kind = f.kind,
+                       .first_failure = f.first_failure,
+                       .last_failure = f.last_failure,
+                       .due = std::nullopt};
+      if (e.state == State::kParked) w.due = now.wall + std::max(Duration(0), f.due_steady - now.steady);
+      found.push_back(w);
+    });
+    std::ranges::sort(found, {}, &WaitingMessage::offset);
+    if (found.size() > limit) found.resize(limit);
+    return found;
+  }
+
  private:
   // Numbers of freed entries keep their last contents; only what is in its lane's list is alive.
   bool linked(std::uint32_t entry) const {
@@ -176,6 +204,14 @@ class Explainer {
   const PartitionEngine& p_;
   Instant now_;
 };
+
+std::vector<WaitingMessage> waiting_messages(const Engine& engine, PartitionRef ref, Now now,
+                                             std::optional<Offset> offset, std::optional<Kind> kind,
+                                             std::size_t limit) {
+  const PartitionEngine* p = engine.partition(ref);
+  if (p == nullptr) return {};
+  return Explainer(engine, *p, now.steady).waiting(now, offset, kind, limit);
+}
 
 std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Instant now) {
   const PartitionEngine* p = engine.partition(ref);

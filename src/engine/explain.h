@@ -28,6 +28,23 @@ struct Explanation {
   Offset committed, high, frontier;
 };
 
+// A message that waits for its next attempt, or for people.
+struct WaitingMessage {
+  Offset offset;
+  Timestamp timestamp;
+  std::uint32_t slot = kNone;
+  std::uint32_t story = kNone;
+  std::uint32_t attempts = 0;  // failed so far
+  std::uint32_t max_attempts = 0;
+  Kind kind = Kind::kTransient;
+  Timestamp first_failure, last_failure;
+  std::optional<Timestamp> due;  // absent: kept for people
+};
+
+// Lowest offsets first, at most `limit`.
+std::vector<WaitingMessage> waiting_messages(const Engine& engine, PartitionRef ref, Now now,
+                                             std::optional<Offset> offset, std::optional<Kind> kind, std::size_t limit);
+
 // Why the partition stands where it stands.
 std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Instant now);
 // What happens to the message at `offset`.

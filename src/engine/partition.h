@@ -293,6 +293,7 @@ class PartitionEngine {
   void advance(std::uint32_t lane);
   std::uint32_t take_lane(std::deque<std::uint32_t>& queue);
   void run(std::uint32_t lane, bool alone, bool probe);
+  std::uint32_t finish_plainly(std::uint32_t lane, std::uint32_t n, std::uint32_t& i);
   void finish(std::uint32_t e, Fate fate);
   void failed(std::uint32_t e, const Ending& o);
   void die(std::uint32_t e, Reason reason);

@@ -2,7 +2,9 @@
 // Bounded by whoever makes it: see `ErrorText`, and one outcome emits at most 500 records and 8 MB.
 #pragma once
 
-#include <cstdint>
+#include <bartleby/outcome.h>
+
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -10,8 +12,6 @@
 #include "model/record.h"
 
 namespace bartleby {
-
-enum class Fate : std::uint8_t { kDone, kSkip, kRetry, kReject, kLogicalFailure };
 
 struct Decision {
   Fate fate = Fate::kDone;

@@ -161,6 +161,8 @@ class Member {
 
   // Appends events; waits up to `wait` for the first.
   virtual void poll(std::vector<BrokerEvent>& out, Duration wait) = 0;
+  // Any thread: ends a poll that waits, now or the next time.
+  virtual void wake() = 0;
 
   // Reads from `from` on. May be called again to move.
   virtual void start(PartitionRef ref, Offset from) = 0;

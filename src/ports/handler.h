@@ -27,6 +27,7 @@ struct AttemptIn {
   std::optional<std::string> replay_of;  // letter id
   std::uint32_t number = 1;              // of this attempt, from 1
   std::uint32_t max = 1;
+  bool alone = false;  // under suspicion of having killed a process: nothing else runs in this one
   Instant deadline;
   Timestamp deadline_wall;
   std::string token;                   // `at_…`: names this attempt to people and other processes
@@ -43,6 +44,11 @@ class Handler {
 
   // Where the code runs inside this process a message can kill it, and the runtime keeps evidence.
   virtual bool in_process() const = 0;
+
+  // How many attempts of this process are past their deadline by more than `by`, and how many it can run at all: code
+  // that does not come back can only be ended with the process.
+  virtual std::uint32_t overdue(Instant /*now*/, Duration /*by*/) { return 0; }
+  virtual std::uint32_t capacity() const { return 0; }
 };
 
 }  // namespace bartleby

@@ -7,8 +7,13 @@
 
 namespace bartleby {
 
-Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm)
-    : config_(std::move(config)), member_(member), run_(std::move(run)), alarm_(std::move(alarm)), engine_([this] {
+Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone gone)
+    : config_(std::move(config)),
+      member_(member),
+      run_(std::move(run)),
+      alarm_(std::move(alarm)),
+      gone_(std::move(gone)),
+      engine_([this] {
         EngineConfig c = config_.engine;
         c.writer = member_.transactional_id();
         return c;
@@ -31,11 +36,32 @@ std::uint32_t Pump::new_story(JournalStory story) {
   return i;
 }
 
-void Pump::turn(Now now, Duration wait) {
+std::vector<std::pair<PartitionRef, TopicPartition>> Pump::partitions() const {
+  std::vector<std::pair<PartitionRef, TopicPartition>> all;
+  for (const auto& [index, p] : places_) all.emplace_back(p.ref, p.tp);
+  return all;
+}
+
+std::vector<ParkedMessage> Pump::parked(const ParkedFilter& filter, Now now, std::size_t limit) const {
+  std::vector<ParkedMessage> found;
+  for (const auto& [index, p] : places_) {
+    if (filter.tp && *filter.tp != p.tp) continue;
+    for (WaitingMessage& w : waiting_messages(engine_, p.ref, now, filter.offset, filter.kind, limit - found.size())) {
+      ParkedMessage m{.tp = p.tp, .waiting = w, .key = {}, .in_memory = w.slot != kNone, .error = {}};
+      if (m.in_memory) m.key = slots_[w.slot].record->key;
+      if (w.story != kNone) m.error = stories_[w.story].error;
+      found.push_back(std::move(m));
+    }
+    if (found.size() >= limit) break;
+  }
+  return found;
+}
+
+void Pump::turn(Now now) {
   now_ = now;
-  polled_.clear();
-  member_.poll(polled_, wait);
+  member_.poll(polled_, Duration(0));
   for (BrokerEvent& event : polled_) take(event);
+  polled_.clear();
   for (HandledRun& h : handled_) {
     Completion c{.token = h.token, .done = h.done, .last = {}};
     if (h.last) {
@@ -137,6 +163,7 @@ void Pump::take(BrokerEvent& event) {
           events_.push_back(RevokedIn{in.ref});
         } else if constexpr (std::is_same_v<T, PartitionLost>) {
           events_.push_back(LostIn{in.ref});
+          if (gone_) gone_(in.ref);
           if (place(in.ref) != nullptr) places_.erase(in.ref.index);
         } else if constexpr (std::is_same_v<T, RecordsFetched>) {
           const Place* p = place(in.ref);

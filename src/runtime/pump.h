@@ -17,6 +17,7 @@
 #include "codec/journal.h"
 #include "codec/letter.h"
 #include "engine/engine.h"
+#include "engine/explain.h"
 #include "ports/broker.h"
 
 namespace bartleby {
@@ -57,16 +58,36 @@ struct RunMessage {
   std::uint16_t case_id;
 };
 
+// A message that waits, with what is known of it here.
+struct ParkedMessage {
+  TopicPartition tp;
+  WaitingMessage waiting;
+  Bytes key;  // null also where the bytes are in the log only
+  bool in_memory = false;
+  ErrorText error;
+};
+
+struct ParkedFilter {
+  std::optional<TopicPartition> tp;
+  std::optional<Offset> offset;
+  std::optional<Kind> kind;
+};
+
 class Pump {
  public:
   // `run` is called from inside `turn` for every Run, and `handled` once for each of them, later or at once.
   using OnRun = std::function<void(const Run&, std::span<const RunMessage>)>;
   using OnAlarm = std::function<void(const Alarm&, const TopicPartition*)>;
 
-  Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm);
+  // The partition was handed over or lost: no further message of its runs may begin.
+  using OnGone = std::function<void(PartitionRef)>;
 
-  // Polls, steps the engine and carries out what it wants, once.
-  void turn(Now now, Duration wait);
+  Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone gone = {});
+
+  // Waits for the broker's events, up to `wait` (0: takes what is there).
+  void poll(Duration wait) { member_.poll(polled_, wait); }
+  // Steps the engine with what was polled and handled, and carries out what it wants, once.
+  void turn(Now now);
   void handled(HandledRun run) { handled_.push_back(std::move(run)); }
   void tell(Event event) { events_.push_back(std::move(event)); }  // stop, pause, orders of people
 
@@ -75,6 +96,11 @@ class Pump {
   bool failed() const { return failed_; }  // the member is out; a new pump with a new member goes on
   const Engine& engine() const { return engine_; }
   const TopicPartition* where(PartitionRef ref) const;
+  std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
+  // Messages that wait for their next attempt, or for people; at most `limit`.
+  std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;
+  bool has_handled() const { return !handled_.empty(); }
+  bool has_events() const { return !events_.empty(); }
 
   std::size_t slots_in_use() const { return slots_.size(); }
   std::size_t stories_in_use() const { return stories_.size(); }
@@ -124,6 +150,7 @@ class Pump {
   Member& member_;
   OnRun run_;
   OnAlarm alarm_;
+  OnGone gone_;
   Engine engine_;
   Commands commands_;
   std::vector<BrokerEvent> polled_;

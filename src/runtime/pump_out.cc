@@ -22,6 +22,7 @@ void Pump::carry_out(Command& command) {
         } else if constexpr (std::is_same_v<T, ResolveWrite>) {
           member_.resolve(c.serial);
         } else if constexpr (std::is_same_v<T, ReleasePartition>) {
+          if (gone_) gone_(c.ref);
           if (place(c.ref) != nullptr) places_.erase(c.ref.index);
           member_.release(c.ref);
         } else {

@@ -61,7 +61,7 @@ void Worker::plan(Instant when) {
 }
 
 void Worker::turn() {
-  pump_->turn(rig_.scheduler.both(), Duration(0));
+  pump_->turn(rig_.scheduler.both());
   if (pump_->failed()) {  // shut out: the process would begin anew
     failed_ = true;
     return crash();

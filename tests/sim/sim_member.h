@@ -26,6 +26,7 @@ class SimMember : public Member {
   SimMember& operator=(const SimMember&) = delete;
 
   void poll(std::vector<BrokerEvent>& out, Duration wait) override;
+  void wake() override {}
   void start(PartitionRef ref, Offset from) override;
   void set_intake(PartitionRef ref, bool open) override;
   void release(PartitionRef ref) override;

@@ -197,7 +197,7 @@ void World::plan_turn(Process& p, Instant when) {
 
 void World::turn(Process& p) {
   try {
-    p.pump->turn(scheduler_.both(), Duration(0));
+    p.pump->turn(scheduler_.both());
   } catch (const CrashNow&) {
     coverage_.saw(Seen::kCrashMidCommands);
     crash(p, std::nullopt);

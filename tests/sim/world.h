@@ -54,6 +54,7 @@ class FragileMember : public Member {
   void crash_in(std::uint32_t calls) { left_ = calls; }
 
   void poll(std::vector<BrokerEvent>& out, Duration wait) override;
+  void wake() override { member_.wake(); }
   void start(PartitionRef ref, Offset from) override { count(), inner_.start(ref, from); }
   void set_intake(PartitionRef ref, bool open) override { count(), inner_.set_intake(ref, open); }
   void release(PartitionRef ref) override { count(), inner_.release(ref); }

@@ -1,0 +1,49 @@
+// The two clocks of the machine behind one seam, so that tests can wind them by hand.
+//
+// `SystemClock` may run faster than the machine: in test builds a thirty-minute schedule then takes seconds. Waiting is
+// done by whoever waits; `real` says how long a span of this clock takes on the machine. Any thread.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/time.h"
+
+namespace bartleby {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Now now() const = 0;
+  virtual std::chrono::microseconds real(Duration span) const = 0;
+};
+
+class SystemClock : public Clock {
+ public:
+  explicit SystemClock(double speed = 1) : speed_(speed) {}
+
+  Now now() const override {
+    using std::chrono::duration_cast;
+    const auto steady = std::chrono::steady_clock::now();
+    if (speed_ == 1) {
+      const auto wall = std::chrono::system_clock::now().time_since_epoch();
+      return {Instant(duration_cast<Duration>(steady.time_since_epoch())), Timestamp(duration_cast<Duration>(wall))};
+    }
+    const Duration passed(
+        static_cast<std::int64_t>(std::chrono::duration<double, std::milli>(steady - began_steady_).count() * speed_));
+    return {Instant(duration_cast<Duration>(began_steady_.time_since_epoch()) + passed),
+            Timestamp(duration_cast<Duration>(began_wall_.time_since_epoch()) + passed)};
+  }
+
+  std::chrono::microseconds real(Duration span) const override {
+    return std::chrono::microseconds(
+        static_cast<std::int64_t>(static_cast<double>(std::max(span, Duration(0)).count()) * 1000 / speed_));
+  }
+
+ private:
+  double speed_;
+  std::chrono::steady_clock::time_point began_steady_ = std::chrono::steady_clock::now();
+  std::chrono::system_clock::time_point began_wall_ = std::chrono::system_clock::now();
+};
+
+}  // namespace bartleby

@@ -1,0 +1,90 @@
+// Handlers that are code of this process: on a pool of threads, on the engine's own thread, or asynchronous.
+//
+// Each run is in the flight recorder while it lasts, so that the next start knows who ran when the process died. Code of
+// this process cannot be interrupted: an attempt that has passed its deadline is answered when it returns, a late success
+// is a success. An exception is a retry with its type and what(). `overdue` counts who should long be back: the worker
+// ends the process when that is half of the pool, because nothing else gets these threads back.
+#pragma once
+
+#include <bartleby/message.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ports/handler.h"
+#include "runtime/flight_recorder.h"
+
+namespace bartleby {
+
+Decision decision_of(Outcome outcome);
+
+// `journal` is where the obituary of a message of this topic would go; `recorder` may be null.
+struct InProcess {
+  std::string name;  // of the handler, for texts
+  FlightRecorder* recorder = nullptr;
+  std::function<std::string(const std::string& topic)> journal;
+};
+
+class PooledHandler : public Handler {
+ public:
+  PooledHandler(InProcess where, SyncHandler code, std::uint32_t threads);
+  ~PooledHandler() override;  // waits for what runs; what only waits is answered unrun
+
+  void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
+  bool in_process() const override { return true; }
+  // Marks the slots of attempts that are past their deadline by more than `by`; how many there are.
+  std::uint32_t overdue(Instant now, Duration by) override;
+  std::uint32_t capacity() const override { return static_cast<std::uint32_t>(running_.size()); }
+
+ private:
+  struct Job {
+    std::shared_ptr<AttemptIn> attempt;
+    Answer answer;
+  };
+  struct Running {
+    Instant deadline = kNever;
+    std::uint32_t slot = FlightRecorder::kNoSlot;
+  };
+  void work(std::size_t thread);
+
+  const InProcess where_;
+  const SyncHandler code_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> jobs_;
+  std::vector<Running> running_;  // by thread
+  bool ending_ = false;
+  std::vector<std::jthread> threads_;  // last: they use all of the above
+};
+
+// On the thread that calls `start`: for handlers of microseconds that never block.
+class InlineHandler : public Handler {
+ public:
+  InlineHandler(InProcess where, SyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
+  void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
+  bool in_process() const override { return true; }
+
+ private:
+  const InProcess where_;
+  const SyncHandler code_;
+};
+
+// The code answers when it likes. Its deadline is only told to it.
+class AsynchronousHandler : public Handler {
+ public:
+  AsynchronousHandler(InProcess where, AsyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
+  void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
+  bool in_process() const override { return true; }
+
+ private:
+  const InProcess where_;
+  const AsyncHandler code_;
+};
+
+}  // namespace bartleby

@@ -1,0 +1,150 @@
+#include "runtime/runner.h"
+
+#include <sys/random.h>
+
+#include "base/assert.h"
+#include "codec/letter.h"
+
+namespace bartleby {
+namespace {
+
+// 26 characters of base32: nobody guesses one.
+std::string new_token() {
+  constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
+  std::array<unsigned char, 26> bytes{};
+  BARTLEBY_ASSERT(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  std::string token = "at_";
+  for (const unsigned char byte : bytes) token += kAlphabet[byte % 32];
+  return token;
+}
+
+}  // namespace
+
+// Open as long as the partition is ours.
+struct Runner::Gate {
+  std::mutex mutex;
+  bool closed = false;
+  std::vector<std::weak_ptr<AttemptIn>> attempts;
+};
+
+struct Runner::Stretch {
+  std::uint64_t life = 0;
+  Token token;
+  TopicPartition tp;
+  std::vector<RunMessage> messages;
+  std::uint32_t attempt = 1;  // of the first
+  bool alone = false;
+  std::uint32_t done = 0;
+  Instant began{};
+  std::shared_ptr<Gate> gate;
+  std::shared_ptr<AttemptIn> current;
+  // A handler that answers from inside `start` must not make the stack deeper with every message.
+  std::atomic<int> turn{0};
+};
+
+Runner::Runner(Settings settings, const Clock& clock, Done done)
+    : settings_(std::move(settings)), clock_(clock), done_(std::move(done)) {}
+
+Runner::~Runner() { BARTLEBY_ASSERT(idle()); }
+
+void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages) {
+  auto stretch = std::make_shared<Stretch>();
+  stretch->life = life;
+  stretch->token = run.token;
+  stretch->tp = *messages.front().tp;
+  stretch->messages.assign(messages.begin(), messages.end());
+  stretch->attempt = run.attempt;
+  stretch->alone = run.alone;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Gate>& gate = gates_[run.token.ref];
+    if (!gate) gate = std::make_shared<Gate>();
+    stretch->gate = gate;
+  }
+  counters_.running.fetch_add(1);
+  next(stretch);
+}
+
+void Runner::release(PartitionRef ref) {
+  std::shared_ptr<Gate> gate;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = gates_.find(ref);
+    if (at == gates_.end()) return;
+    gate = std::move(at->second);
+    gates_.erase(at);
+  }
+  const std::lock_guard lock(gate->mutex);
+  gate->closed = true;
+  for (const std::weak_ptr<AttemptIn>& weak : gate->attempts)
+    if (const auto attempt = weak.lock()) attempt->cancelled.store(true);
+}
+
+// Starts messages until one is not answered at once. `turn` counts who may go on: the one that raises it from 0.
+void Runner::next(const std::shared_ptr<Stretch>& stretch) {
+  if (stretch->turn.fetch_add(1) > 0) return;
+  do {
+    Stretch& s = *stretch;
+    const RunMessage& m = s.messages[s.done];
+    const Case& c = settings_.cases[m.case_id];
+    const Now now = clock_.now();
+    auto attempt = std::make_shared<AttemptIn>();
+    attempt->worker = settings_.worker;
+    attempt->group = settings_.group;
+    attempt->tp = s.tp;
+    attempt->record = m.record;
+    LetterFacts origin;
+    origin.cluster = settings_.cluster;
+    origin.topic = s.tp.topic;
+    origin.partition = s.tp.partition;
+    origin.offset = m.record->offset;
+    origin.timestamp = m.record->timestamp;
+    attempt->message_id = message_id(origin);
+    attempt->idempotency_key = attempt->message_id;
+    attempt->number = s.done == 0 ? s.attempt : 1;
+    attempt->max = c.policy.max_attempts;
+    attempt->alone = s.alone;
+    attempt->deadline = now.steady + c.policy.timeout;
+    attempt->deadline_wall = now.wall + c.policy.timeout;
+    if (!c.handler->in_process()) attempt->token = new_token();
+    {
+      const std::lock_guard lock(s.gate->mutex);
+      if (s.gate->closed) {
+        finish(s, std::nullopt);
+        return;
+      }
+      std::erase_if(s.gate->attempts, [](const auto& weak) { return weak.expired(); });
+      s.gate->attempts.push_back(attempt);
+    }
+    s.began = now.steady;
+    s.current = attempt;
+    c.handler->start(attempt, [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
+  } while (stretch->turn.fetch_sub(1) > 1);
+}
+
+void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision) {
+  Stretch& s = *stretch;
+  const Now now = clock_.now();
+  const double seconds = static_cast<double>((now.steady - s.began).count()) / 1000;
+  std::size_t bucket = 0;
+  while (bucket < AttemptCounters::kSeconds.size() && seconds > AttemptCounters::kSeconds[bucket]) ++bucket;
+  counters_.buckets[bucket].fetch_add(1, std::memory_order_relaxed);
+  counters_.total_us.fetch_add(static_cast<std::uint64_t>((now.steady - s.began).count()) * 1000,
+                               std::memory_order_relaxed);
+  counters_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
+  counters_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  s.current.reset();
+  if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
+  ++s.done;
+  if (s.done == s.messages.size()) return finish(s, std::nullopt);
+  next(stretch);
+}
+
+void Runner::finish(const Stretch& stretch, std::optional<Decision> last) {
+  const Token token = stretch.token;
+  const std::uint32_t done = stretch.done;
+  done_(stretch.life, {token, done, std::move(last)});
+  counters_.running.fetch_sub(1);  // last: nothing of the runner is touched after it
+}
+
+}  // namespace bartleby

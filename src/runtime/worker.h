@@ -1,0 +1,142 @@
+// One worker of this process: a thread that joins the group, drives the engine through a pump, and has its handlers run.
+//
+// It owns its thread, its member and its runner; the broker and the handlers outlive it. What the broker cannot do now is
+// tried again, later each time, for as long as the worker lives: a broker that is away is a state, not an error. Questions
+// and orders come from any thread, are carried out by the worker's own between two turns, and are answered within a
+// second or with kUnavailable. `stop` begins a clean stop; the destructor waits for it, as long as the drain allows.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/start.h"
+#include "ports/broker.h"
+#include "runtime/runner.h"
+
+namespace bartleby {
+
+struct WorkerSpec {
+  std::string name, group, cluster, instance;
+  std::vector<std::string> topics;
+  std::int32_t new_topic_partitions = 1;           // of a source topic that does not exist yet; 0 = it must exist
+  std::string journal = "{topic}.parked.{group}";  // templates; see `topic_named`
+  std::string dead_letter = "{topic}.dlq";
+  StartAt start = StartAt::kEarliest;
+  EngineConfig engine;
+  std::vector<std::shared_ptr<Handler>> handlers;  // by case, like engine.cases
+  std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
+  Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
+};
+
+// `{topic} {group} {worker} {cluster_id}` filled in; characters a topic may not have become `_`, and what was changed or is
+// too long gets 8 hex of a hash, so that two names stay two.
+std::string topic_named(const std::string& pattern, const WorkerSpec& spec, const std::string& topic);
+
+enum class WorkerState : std::uint8_t { kStarting, kRunning, kPaused, kStopping, kStopped };
+std::string_view name(WorkerState state);
+
+struct PartitionStatus {
+  TopicPartition tp;
+  std::string state;  // running, taking over, …
+  Offset committed, frontier, log_end;
+  std::size_t parked = 0, held = 0, in_memory = 0;
+};
+
+struct WorkerStatus {
+  std::string name, group, instance;
+  WorkerState state = WorkerState::kStarting;
+  std::string trouble;  // why it does not run, in words; empty when it does
+  std::vector<PartitionStatus> partitions;
+  std::size_t parked = 0, held = 0;
+  std::int64_t lag = 0;  // effective: what could run now and has not
+  std::uint32_t running = 0;
+  bool guard_open = false;
+  std::optional<Timestamp> last_message_at;
+};
+
+class Worker {
+ public:
+  // `broken` is called at most once, from the worker's thread, when only the end of the process helps.
+  using Broken = std::function<void(const std::string& why)>;
+
+  Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Broken broken = {});
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void stop();
+  bool stopped() const { return state_.load() == WorkerState::kStopped; }
+
+  const WorkerSpec& spec() const { return spec_; }
+  const AttemptCounters& attempts() const { return runner_.counters(); }
+  std::uint64_t alarms(AlarmType type) const { return alarms_[static_cast<std::size_t>(type)].load(); }
+
+  Result<WorkerStatus> status();
+  Result<std::vector<ParkedMessage>> parked(const ParkedFilter& filter, std::size_t limit);
+  // What holds each partition (of `partition`, where given), or what happens to one message.
+  struct Answer {
+    TopicPartition tp;
+    Explanation explanation;
+  };
+  Result<std::vector<Answer>> explain(std::optional<Partition> partition, std::optional<Offset> offset);
+  // How many messages it meant.
+  Result<std::size_t> order(ParkedOrder::What what, const ParkedFilter& filter);
+  Result<void> pause(bool paused);
+
+ private:
+  using Task = std::move_only_function<void()>;
+
+  template <class T>
+  Result<T> ask(std::function<T()> question);
+  void work();
+  bool prepare();
+  bool join();
+  void turn();
+  void take_tasks();
+  void part();  // from a pump that is over
+  void told(const Alarm& alarm, const TopicPartition* tp);
+  void set_state(WorkerState state);
+  void trouble(const std::string& what, const Error& error);
+  void watch_overdue(Now now);
+
+  const WorkerSpec spec_;
+  Broker& broker_;
+  const Clock& clock_;
+  Log& log_;
+  const Broken broken_;
+
+  std::mutex mutex_;        // of the four below, which other threads fill
+  std::uint64_t life_ = 1;  // of the member; its successor numbers partitions and runs anew
+  std::vector<HandledRun> handled_;
+  std::deque<Task> tasks_;
+  Member* awake_ = nullptr;  // whom to wake
+  std::condition_variable changed_;
+
+  std::atomic<WorkerState> state_{WorkerState::kStarting};
+  std::atomic<bool> stopping_{false};
+  std::array<std::atomic<std::uint64_t>, 32> alarms_{};
+
+  // The worker's thread alone:
+  Runner runner_;
+  std::map<std::string, SourceTopic> sources_;
+  std::unique_ptr<Member> member_;
+  std::unique_ptr<Pump> pump_;
+  std::string trouble_;
+  Duration pause_{0};
+  bool prepared_ = false;
+  bool stop_told_ = false;
+  bool paused_ = false;
+  Instant next_overdue_look_{};
+
+  std::jthread thread_;  // last
+};
+
+}  // namespace bartleby
