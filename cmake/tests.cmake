@@ -14,7 +14,8 @@ function(bartleby_test_program target)
   bartleby_program(${target})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})  # "tests/sim/..."
   bartleby_link(${target} GTest::gmock GTest::gtest_main
-                bartleby_wiring bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model bartleby_base)
+                bartleby_wiring bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model
+                bartleby_base)
   # Reading the framework's headers is half of a test's compilation. The first program precompiles them for all.
   get_property(first GLOBAL PROPERTY BARTLEBY_PCH_TARGET)
   if(BARTLEBY_PCH AND first)

@@ -71,8 +71,8 @@ constexpr std::array kKeys{
         .text = "Which of `brokers`. Default: the first.", .applies = kRestarts},
     Key{.path = "workers.*.group", .type = KeyType::kName,
         .text = "Consumer group; a worker has one of its own. Default: the worker's name.", .applies = kRestarts},
-    Key{.path = "workers.*.match", .text = "Which messages are for this worker or case; others are skipped and counted. "
-        "Compared as text.", .applies = kRestarts},
+    Key{.path = "workers.*.match", .text = "Which messages are for this worker or case; others are skipped and "
+        "counted. Compared as text.", .applies = kRestarts},
     Key{.path = "workers.*.match.json", .type = KeyType::kPointer,
         .text = "Pointer to a field of the JSON value.", .one_of = OneOf::kField, .applies = kRestarts},
     Key{.path = "workers.*.match.header", .type = KeyType::kText,
@@ -81,8 +81,8 @@ constexpr std::array kKeys{
         .text = "The one text that matches.", .one_of = OneOf::kWanted, .applies = kRestarts},
     Key{.path = "workers.*.match.in", .type = KeyType::kTexts,
         .text = "The texts that match.", .one_of = OneOf::kWanted, .applies = kRestarts},
-    Key{.path = "workers.*.handler", .text = "Who handles a message. Default: `{builtin: NAME}` with the worker's name.",
-        .applies = kRestarts},
+    Key{.path = "workers.*.handler",
+        .text = "Who handles a message. Default: `{builtin: NAME}` with the worker's name.", .applies = kRestarts},
     Key{.path = "workers.*.handler.http", .text = "A service that is sent one POST per attempt.",
         .one_of = OneOf::kHandler, .applies = kRestarts},
     Key{.path = "workers.*.handler.http.url", .type = KeyType::kUrl,
@@ -205,9 +205,9 @@ void insert(KeyTree& tree, std::string_view path, const Key& key) {
     insert(*tree.any, rest, key);
     return;
   }
-  auto found = std::ranges::find(tree.children, head, &std::pair<std::string, KeyTree>::first);
-  if (found == tree.children.end()) found = tree.children.insert(found, {std::string(head), KeyTree{}});
-  insert(found->second, rest, key);
+  auto found = std::ranges::find(tree.children, head, &KeyBranch::name);
+  if (found == tree.children.end()) found = tree.children.insert(found, KeyBranch{std::string(head), KeyTree{}});
+  insert(found->tree, rest, key);
 }
 
 KeyTree build() {
@@ -224,10 +224,10 @@ KeyTree build() {
     if (top == "match" || top == "handler" || top == "retry" || top == "policy") insert(*cases, inside, key);
   }
   const auto worker_cases = [](KeyTree& worker) -> KeyTree& {
-    return std::ranges::find(worker.children, "cases", &std::pair<std::string, KeyTree>::first)->second;
+    return std::ranges::find(worker.children, "cases", &KeyBranch::name)->tree;
   };
   const auto at_root = [&](std::string_view name) -> KeyTree& {
-    return std::ranges::find(root.children, name, &std::pair<std::string, KeyTree>::first)->second;
+    return std::ranges::find(root.children, name, &KeyBranch::name)->tree;
   };
   worker_cases(*at_root("workers").any).item = std::move(cases);
   auto again = std::make_unique<KeyTree>();
@@ -253,8 +253,8 @@ std::string size(std::int64_t number) { return size_text(static_cast<std::uint64
 std::span<const Key> config_keys() { return kKeys; }
 
 const KeyTree* KeyTree::child(std::string_view name) const {
-  const auto found = std::ranges::find(children, name, &std::pair<std::string, KeyTree>::first);
-  if (found != children.end()) return &found->second;
+  const auto found = std::ranges::find(children, name, &KeyBranch::name);
+  if (found != children.end()) return &found->tree;
   return any.get();
 }
 

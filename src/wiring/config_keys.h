@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace bartleby {
@@ -61,14 +60,20 @@ struct Key {
 std::span<const Key> config_keys();
 
 // The table as a tree. Keys of a worker appear in `defaults` too, `retry` in policies, and some in cases.
+struct KeyBranch;
 struct KeyTree {
   const Key* key = nullptr;  // absent at the root
-  std::vector<std::pair<std::string, KeyTree>> children;
+  std::vector<KeyBranch> children;
   std::unique_ptr<KeyTree> any;   // `*`
   std::unique_ptr<KeyTree> item;  // of a list of maps
 
   const KeyTree* child(std::string_view name) const;
   std::vector<std::string> names() const;
+};
+
+struct KeyBranch {
+  std::string name;
+  KeyTree tree;
 };
 
 const KeyTree& key_tree();

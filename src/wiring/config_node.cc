@@ -1,6 +1,7 @@
 #include "wiring/config_node.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "codec/json_text.h"
 #include "codec/utf8.h"
@@ -47,12 +48,11 @@ void Mistakes::add(const Origin& origin, std::string key, std::string what) {
     ++beyond_;
     return;
   }
-  found_.push_back({origin.line, origin.column, std::move(mistake)});
+  found_.push_back({origin.line, origin.column, found_.size(), std::move(mistake)});
 }
 
 std::vector<Mistake> Mistakes::take() {
-  std::ranges::stable_sort(
-      found_, [](const Found& a, const Found& b) { return std::pair(a.line, a.column) < std::pair(b.line, b.column); });
+  std::ranges::sort(found_, {}, [](const Found& f) { return std::tuple(f.line, f.column, f.number); });
   std::vector<Mistake> out;
   for (Found& f : found_) out.push_back(std::move(f.mistake));
   if (beyond_ > 0) out.push_back({"configuration", "", "and " + std::to_string(beyond_) + " more mistakes"});
@@ -82,9 +82,12 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   const std::string* best = nullptr;
   std::size_t least = SIZE_MAX;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
     // Beyond a third of its letters a word is not a slip of the finger but something else.
-    if (distance > std::max<std::size_t>(std::max(candidate.size(), word.size()) / 3, 1) || distance >= least) continue;
+    const std::size_t longer = std::max(candidate.size(), word.size());
+    const std::size_t allowed = std::max<std::size_t>(longer / 3, 1);
+    if (longer - std::min(candidate.size(), word.size()) > std::min(allowed, least)) continue;
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance > allowed || distance >= least) continue;
     best = &candidate;
     least = distance;
   }

@@ -74,6 +74,7 @@ class Mistakes {
   struct Found {
     int line;
     int column;
+    std::size_t number;  // keeps the order of those at one place
     Mistake mistake;
   };
 

@@ -37,7 +37,7 @@ ConfigNode fallback_of(const Key& key) {
 bool has_fallback(const KeyTree& tree) {
   if (tree.key != nullptr && !tree.key->fallback.empty()) return true;
   return std::ranges::any_of(tree.children, [](const auto& child) {
-    return (child.second.key == nullptr || child.second.key->one_of == OneOf::kNone) && has_fallback(child.second);
+    return (child.tree.key == nullptr || child.tree.key->one_of == OneOf::kNone) && has_fallback(child.tree);
   });
 }
 

@@ -179,6 +179,7 @@ class Rules {
     const std::string path = "workers." + name;
     const std::string group = text_of(worker, "group");
     const std::string broker = text_of(worker, "broker");
+    const std::string cluster_id = text_of(root_, "cluster_id");
     if (!group.empty()) {
       const auto [other, fresh] = groups_.emplace(std::pair(broker, group), name);
       if (!fresh) {
@@ -191,7 +192,7 @@ class Rules {
     const ConfigNode* letters = worker.find("dead_letter");
     if (read == nullptr) return;
     for (const ConfigNode& topic : read->items) {
-      const TopicWords words{topic.text, group, name, text_of(root_, "cluster_id")};
+      const TopicWords words{topic.text, group, name, cluster_id};
       const std::string journal = filled(worker, "journal", path + ".journal", words);
       const std::string dead =
           letters == nullptr ? std::string() : filled(*letters, "topic", path + ".dead_letter.topic", words);
