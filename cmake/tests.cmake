@@ -14,7 +14,8 @@ function(bartleby_test_program target)
   bartleby_program(${target})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})  # "tests/sim/..."
   bartleby_link(${target} GTest::gmock GTest::gtest_main
-                bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model bartleby_base)
+                bartleby_wiring bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model
+                bartleby_base)
   # Reading the framework's headers is half of a test's compilation. The first program precompiles them for all.
   get_property(first GLOBAL PROPERTY BARTLEBY_PCH_TARGET)
   if(BARTLEBY_PCH AND first)
@@ -49,6 +50,9 @@ if(sim_main)
   bartleby_link(sim bartleby_sim)
 endif()
 
+# Some tests read tables of cases, or compare a document with what the program would write.
+set_source_files_properties(${tests}/unit/config_text_test.cc ${tests}/unit/config_mistakes_test.cc
+                            PROPERTIES COMPILE_DEFINITIONS BARTLEBY_SOURCE="${CMAKE_SOURCE_DIR}")
 bartleby_test_program(unit_tests ${unit_sources})
 bartleby_test_program(contract_tests ${contract_sources})
 bartleby_test_program(sim_tests ${sim_test_sources})

@@ -1,0 +1,144 @@
+// The configuration: a file, variables and flags in, plain structs or all mistakes at once out.
+//
+// Precedence: flag > variable > file > default. Nothing is half taken: with one mistake there is no `Config`. What the
+// values mean and which there are is in the table of keys (wiring/config_keys.h) and in docs/configuration.md.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "codec/match.h"
+#include "engine/config.h"
+#include "wiring/config_check.h"
+#include "wiring/config_node.h"
+#include "wiring/config_values.h"
+
+namespace bartleby {
+
+struct HttpHandlerConfig {
+  std::string url;
+  std::string secret;  // empty: not signed
+  std::vector<std::uint16_t> reject;
+  bool allow_private = true;
+};
+struct PullHandlerConfig {};
+struct BuiltinHandlerConfig {
+  std::string name;
+};
+using HandlerConfig = std::variant<HttpHandlerConfig, PullHandlerConfig, BuiltinHandlerConfig>;
+
+struct CaseConfig {
+  std::optional<Match> match;  // absent: takes the rest
+  HandlerConfig handler;
+  RetryPolicy retry;
+};
+
+enum class RunIn : std::uint8_t { kPool, kEngine };
+
+struct DeadLetterConfig {
+  bool enabled = true;
+  bool drop = false;  // with `enabled` off
+  std::string topic;  // template
+};
+
+struct WorkerConfig {
+  std::string name;
+  std::vector<std::string> topics;
+  std::string broker;
+  std::string group;
+  std::optional<Match> match;     // what is not for this worker is skipped
+  std::vector<CaseConfig> cases;  // at least one: a worker without cases is one case that takes everything
+  std::uint32_t concurrency = 64;
+  std::uint64_t max_bytes = 0;
+  RunIn run = RunIn::kPool;
+  StartPoint start;
+  KeyPolicy key_policy = KeyPolicy::kHold;
+  Duration drain{};
+  bool adopt = false;
+  std::uint32_t max_parked = 0;
+  std::int64_t max_window = 0;
+  std::string journal;  // template
+  std::optional<GuardConfig> guard;
+  DeadLetterConfig dead_letter;
+
+  // The matches of the cases, as `Matcher::first` wants them.
+  std::vector<std::optional<Match>> case_matches() const;
+  std::string journal_of(const std::string& topic, const std::string& cluster_id) const;
+  std::string dead_letters_of(const std::string& topic, const std::string& cluster_id) const;
+  // What the engine is told; `writer`, `in_process` and `seed` are left to whoever runs it.
+  EngineConfig engine() const;
+};
+
+struct BrokerConfig {
+  std::string name;  // the embedded log is the only kind
+};
+
+enum class LogFormat : std::uint8_t { kText, kJson };
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError };
+
+struct HeartbeatConfig {
+  Duration every{}, ttl{}, stopping_ttl{}, missing_after{}, idle_after{}, stopping_after{}, forget_after{};
+  std::map<std::string, std::uint32_t> expect;  // worker → live instances
+};
+
+struct Config {
+  std::string cluster_id;
+  bool runs_workers = true;  // role `runtime`
+  bool has_office = true;    // role `office`
+  std::string data_dir;
+  Address listen;
+  std::string advertise;
+  LogFormat log_format = LogFormat::kText;
+  LogLevel log_level = LogLevel::kInfo;
+  HeartbeatConfig heartbeats;
+  std::vector<BrokerConfig> brokers;  // at least one; the first is the default
+  std::vector<WorkerConfig> workers;
+
+  std::vector<std::string> policies;  // names; what they say has gone into the workers
+  ConfigNode effective;               // everything above as keys with their origin, for `config show` and for comparing
+};
+
+struct ConfigFile {
+  std::string name;  // as mistakes call it
+  std::string text;
+};
+
+struct ConfigFlag {
+  std::string flag;               // `--listen`, as mistakes call it
+  std::vector<std::string> path;  // of the key; it may name a worker that the file does not have
+  std::string value;              // as in a variable
+};
+
+struct ConfigSources {
+  std::optional<ConfigFile> file;
+  Environment environment;
+  std::vector<ConfigFlag> flags;
+  FileReader read;  // absent: the real files
+};
+
+std::expected<ConfigFile, Mistake> read_config_file(const std::string& path);
+
+std::expected<Config, std::vector<Mistake>> load(const ConfigSources& sources);
+
+enum class Change : std::uint8_t { kUnchanged, kLive, kRestart, kAdded, kRemoved };
+
+struct WorkerChange {
+  std::string worker;
+  Change change = Change::kUnchanged;
+  std::vector<std::string> keys;  // that differ, without `workers.NAME.`
+};
+
+struct ConfigDiff {
+  std::vector<WorkerChange> workers;
+  std::vector<std::string> next_start;  // keys that differ and count only when the process starts again
+};
+
+// What it takes to get from one configuration to the other.
+ConfigDiff diff(const Config& old, const Config& fresh);
+
+}  // namespace bartleby

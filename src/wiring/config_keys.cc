@@ -1,0 +1,332 @@
+#include "wiring/config_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model/failure.h"
+#include "wiring/config_node.h"
+#include "wiring/config_values.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kMinute = 60 * kSecond;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::int64_t kMegabyte = 1 << 20;
+
+constexpr Applies kLive = Applies::kLive;
+constexpr Applies kRestarts = Applies::kRestartsWorker;
+
+// clang-format off
+constexpr std::array kKeys{
+    Key{.path = "cluster_id", .type = KeyType::kName, .fallback = "local",
+        .text = "Name of the whole: {cluster_id} in templates, part of letter ids, title of the pages."},
+    Key{.path = "roles", .type = KeyType::kChoices, .fallback = "[runtime, office]",
+        .text = "What this process does: runtime runs workers, office takes in letters and serves people.",
+        .choices = "runtime office"},
+    Key{.path = "data_dir", .type = KeyType::kText, .fallback = "./bartleby-data",
+        .text = "Folder of everything this process keeps; one process at a time."},
+    Key{.path = "listen", .type = KeyType::kAddress, .fallback = "127.0.0.1:1853",
+        .text = "Address of the HTTP server; a loopback address, since nobody has to say who they are. Port 0: any."},
+    Key{.path = "advertise", .type = KeyType::kUrl,
+        .text = "How other processes reach this one; stands in its heartbeat. Default: `http://` and `listen`."},
+    Key{.path = "log", .text = "What is written to stderr."},
+    Key{.path = "log.format", .type = KeyType::kChoice, .fallback = "text",
+        .text = "Lines for people or for programs.", .choices = "text json"},
+    Key{.path = "log.level", .type = KeyType::kChoice, .fallback = "info",
+        .text = "The least important that is written.", .choices = "debug info warn error"},
+    Key{.path = "heartbeats", .text = "How workers say that they live, and when silence is an alarm."},
+    Key{.path = "heartbeats.every", .type = KeyType::kDuration, .fallback = "10s",
+        .text = "Between two heartbeats.", .min = 100, .max = kHour},
+    Key{.path = "heartbeats.ttl", .type = KeyType::kDuration, .fallback = "30s",
+        .text = "How long a heartbeat is kept; longer than `every`.", .min = 200, .max = kDay},
+    Key{.path = "heartbeats.stopping_ttl", .type = KeyType::kDuration, .fallback = "60s",
+        .text = "The same for an instance that is stopping.", .min = 200, .max = kDay},
+    Key{.path = "heartbeats.missing_after", .type = KeyType::kDuration, .fallback = "60s",
+        .text = "Silence after which an instance is missing; longer than `every`.", .min = 200, .max = kDay},
+    Key{.path = "heartbeats.idle_after", .type = KeyType::kDuration, .fallback = "5m",
+        .text = "Time without a message, while there is lag, after which a worker is stuck.",
+        .min = kSecond, .max = 30 * kDay},
+    Key{.path = "heartbeats.stopping_after", .type = KeyType::kDuration, .fallback = "2m",
+        .text = "Time after which stopping takes too long.", .min = kSecond, .max = kDay},
+    Key{.path = "heartbeats.expect", .text = "How many instances of a worker must live."},
+    Key{.path = "heartbeats.expect.*", .type = KeyType::kNumber,
+        .text = "Fewer live instances of this worker are an alarm, even if none ever came.", .min = 0, .max = 10000},
+    Key{.path = "heartbeats.forget_after", .type = KeyType::kDuration, .fallback = "1h",
+        .text = "A dead instance whose worker has its expected number again is forgotten after this.",
+        .min = kSecond, .max = 365 * kDay},
+    Key{.path = "brokers", .text = "Where messages are, by name; the first is the default of workers."},
+    Key{.path = "brokers.*", .text = "One broker. Default: `main: {embedded: {}}`."},
+    Key{.path = "brokers.*.embedded", .text = "The embedded log, in `data_dir`."},
+    Key{.path = "policies", .text = "Named sets of settings; a worker or case says `policy: NAME`."},
+    Key{.path = "policies.*", .text = "One policy: it can set `retry`."},
+    Key{.path = "defaults", .text = "Any key of a worker, for all workers; the worker's own wins."},
+    Key{.path = "workers", .text = "What is run, by name."},
+    Key{.path = "workers.*", .text = "One worker. Its name is the type in its heartbeat."},
+    Key{.path = "workers.*.topics", .type = KeyType::kNames,
+        .text = "Topics to read. Default: the one with the worker's name.", .applies = kRestarts},
+    Key{.path = "workers.*.broker", .type = KeyType::kName,
+        .text = "Which of `brokers`. Default: the first.", .applies = kRestarts},
+    Key{.path = "workers.*.group", .type = KeyType::kName,
+        .text = "Consumer group; a worker has one of its own. Default: the worker's name.", .applies = kRestarts},
+    Key{.path = "workers.*.match", .text = "Which messages are for this worker or case; others are skipped and "
+        "counted. Compared as text.", .applies = kRestarts},
+    Key{.path = "workers.*.match.json", .type = KeyType::kPointer,
+        .text = "Pointer to a field of the JSON value.", .one_of = OneOf::kField, .applies = kRestarts},
+    Key{.path = "workers.*.match.header", .type = KeyType::kText,
+        .text = "Name of a header.", .one_of = OneOf::kField, .applies = kRestarts},
+    Key{.path = "workers.*.match.is", .type = KeyType::kText,
+        .text = "The one text that matches.", .one_of = OneOf::kWanted, .applies = kRestarts},
+    Key{.path = "workers.*.match.in", .type = KeyType::kTexts,
+        .text = "The texts that match.", .one_of = OneOf::kWanted, .applies = kRestarts},
+    Key{.path = "workers.*.handler",
+        .text = "Who handles a message. Default: `{builtin: NAME}` with the worker's name.", .applies = kRestarts},
+    Key{.path = "workers.*.handler.http", .text = "A service that is sent one POST per attempt.",
+        .one_of = OneOf::kHandler, .applies = kRestarts},
+    Key{.path = "workers.*.handler.http.url", .type = KeyType::kUrl,
+        .text = "Where to.", .applies = kRestarts},
+    Key{.path = "workers.*.handler.http.secret", .type = KeyType::kText,
+        .text = "Key that requests are signed with (Standard Webhooks). Default: not signed.", .secret = true,
+        .applies = kRestarts},
+    Key{.path = "workers.*.handler.http.reject", .type = KeyType::kNumbers, .fallback = "[400, 413, 415, 422]",
+        .text = "Answers that mean: never try this message again.", .min = 300, .max = 599, .applies = kRestarts},
+    Key{.path = "workers.*.handler.http.allow_private", .type = KeyType::kBool, .fallback = "true",
+        .text = "Whether the address may be private; looked at when connecting.", .applies = kRestarts},
+    Key{.path = "workers.*.handler.pull", .text = "Services that fetch their attempts themselves.",
+        .one_of = OneOf::kHandler, .applies = kRestarts},
+    Key{.path = "workers.*.handler.builtin", .type = KeyType::kName,
+        .text = "A handler compiled into the program.", .one_of = OneOf::kHandler, .applies = kRestarts},
+    Key{.path = "workers.*.concurrency", .type = KeyType::kNumber, .fallback = "64",
+        .text = "Attempts at once, per process.", .min = 1, .max = 100000, .applies = kLive},
+    Key{.path = "workers.*.max_bytes", .type = KeyType::kSize, .fallback = "64MB",
+        .text = "Of messages held in memory; then partitions wait.", .min = 2 * kMegabyte, .max = 65536 * kMegabyte,
+        .applies = kRestarts},
+    Key{.path = "workers.*.run", .type = KeyType::kChoice, .fallback = "pooled",
+        .text = "Where a builtin handler runs: in a pool of threads, or on the engine's own (microseconds, never "
+        "blocks).", .choices = "pooled inline", .applies = kRestarts},
+    Key{.path = "workers.*.start", .type = KeyType::kStart, .fallback = "earliest",
+        .text = "Where a group without offsets begins. Partitions added later: always earliest.",
+        .applies = kRestarts},
+    Key{.path = "workers.*.key_policy", .type = KeyType::kChoice, .fallback = "hold",
+        .text = "Whether a key waits for its parked message.", .choices = "hold bypass", .applies = kRestarts},
+    Key{.path = "workers.*.drain", .type = KeyType::kDuration, .fallback = "25s",
+        .text = "How long stopping waits for running handlers.", .min = 0, .max = kHour, .applies = kRestarts},
+    Key{.path = "workers.*.adopt", .type = KeyType::kBool, .fallback = "false",
+        .text = "Take over a group whose commit metadata is not ours.", .applies = kRestarts},
+    Key{.path = "workers.*.limits", .text = "Per partition; at a limit its intake stops, loudly.", .applies = kLive},
+    Key{.path = "workers.*.limits.parked", .type = KeyType::kNumber, .fallback = "100000",
+        .text = "Messages waiting.", .min = 1, .max = 10000000, .applies = kLive},
+    Key{.path = "workers.*.limits.window", .type = KeyType::kNumber, .fallback = "5000000",
+        .text = "Offsets between the commit and the frontier.", .min = 1000, .max = 1000000000, .applies = kLive},
+    Key{.path = "workers.*.journal", .type = KeyType::kTemplate, .fallback = "{topic}.parked.{group}",
+        .text = "Compacted topic of attempts and their stories.", .applies = kRestarts},
+    Key{.path = "workers.*.policy", .type = KeyType::kName,
+        .text = "One of `policies`. What is said beside it wins.", .applies = kLive},
+    Key{.path = "workers.*.retry", .text = "How often and when a failing message is tried again.", .applies = kLive},
+    Key{.path = "workers.*.retry.max_attempts", .type = KeyType::kNumber, .fallback = "6",
+        .text = "Attempts in total.", .min = 1, .max = 1000000, .one_of = OneOf::kAttempts, .applies = kLive},
+    Key{.path = "workers.*.retry.max_retries", .type = KeyType::kNumber,
+        .text = "The same, counted without the first attempt.", .min = 0, .max = 999999, .one_of = OneOf::kAttempts,
+        .applies = kLive},
+    Key{.path = "workers.*.retry.schedule", .type = KeyType::kDurations, .fallback = "[1s, 5s]",
+        .text = "Waits between attempts; the last repeats.", .min = 0, .max = 30 * kDay, .one_of = OneOf::kBackoff,
+        .applies = kLive},
+    Key{.path = "workers.*.retry.linear", .type = KeyType::kDuration,
+        .text = "Wait × number of failed attempts.", .min = 1, .max = 30 * kDay, .one_of = OneOf::kBackoff,
+        .applies = kLive},
+    Key{.path = "workers.*.retry.exponential", .text = "Waits that grow by a factor.", .one_of = OneOf::kBackoff,
+        .applies = kLive},
+    Key{.path = "workers.*.retry.exponential.initial", .type = KeyType::kDuration, .fallback = "1s",
+        .text = "The first wait.", .min = 1, .max = 30 * kDay, .applies = kLive},
+    Key{.path = "workers.*.retry.exponential.factor", .type = KeyType::kNumber, .fallback = "2",
+        .text = "Each wait × this is the next.", .min = 1, .max = 100, .applies = kLive},
+    Key{.path = "workers.*.retry.exponential.max", .type = KeyType::kDuration, .fallback = "30s",
+        .text = "The longest wait.", .min = 1, .max = 30 * kDay, .applies = kLive},
+    Key{.path = "workers.*.retry.jitter", .type = KeyType::kPercent, .fallback = "0%",
+        .text = "Random part of each wait, both ways.", .min = 0, .max = 100, .applies = kLive},
+    Key{.path = "workers.*.retry.timeout", .type = KeyType::kDuration, .fallback = "30s",
+        .text = "Of one attempt.", .min = 1, .max = kDay, .applies = kLive},
+    Key{.path = "workers.*.retry.max_retry_after", .type = KeyType::kDuration, .fallback = "1h",
+        .text = "Longest wait that the other side may ask for, also in total.", .min = 0, .max = 30 * kDay,
+        .applies = kLive},
+    Key{.path = "workers.*.retry.max_crashes", .type = KeyType::kNumber, .fallback = "3",
+        .text = "Deaths of the process after which a message is given up unrun.", .min = 1, .max = 1000,
+        .applies = kLive},
+    Key{.path = "workers.*.retry.kinds", .text = "Overrides by kind of failure: transient, timeout, unavailable, "
+        "throttled, config, permanent, malformed, security, crash.", .applies = kLive},
+    Key{.path = "workers.*.retry.kinds.*", .text = "Override for one kind.", .applies = kLive},
+    Key{.path = "workers.*.retry.kinds.*.max_attempts", .type = KeyType::kNumber,
+        .text = "Attempts in total, where the last failure is of this kind.", .min = 1, .max = 1000000,
+        .applies = kLive},
+    Key{.path = "workers.*.guard", .text = "Outage guard: when most messages fail for one reason, nothing is sent but "
+        "probes, and no attempt is counted. `null`: off.", .applies = kLive},
+    Key{.path = "workers.*.guard.open_at", .type = KeyType::kPercent, .fallback = "50%",
+        .text = "Part of the messages that must fail.", .min = 1, .max = 100, .applies = kLive},
+    Key{.path = "workers.*.guard.of", .type = KeyType::kNumber, .fallback = "20",
+        .text = "Different messages that must have been tried.", .min = 1, .max = 100000, .applies = kLive},
+    Key{.path = "workers.*.guard.within", .type = KeyType::kDuration, .fallback = "60s",
+        .text = "Time in which they are counted.", .min = kSecond, .max = kDay, .applies = kLive},
+    Key{.path = "workers.*.guard.probe", .type = KeyType::kDuration, .fallback = "5s",
+        .text = "Between two probes.", .min = 1, .max = kHour, .applies = kLive},
+    Key{.path = "workers.*.guard.hold_max", .type = KeyType::kDuration, .fallback = "1h",
+        .text = "The longest the guard stays open.", .min = kSecond, .max = 30 * kDay, .applies = kLive},
+    Key{.path = "workers.*.dead_letter", .text = "What becomes of a message that cannot be handled.",
+        .applies = kRestarts},
+    Key{.path = "workers.*.dead_letter.enabled", .type = KeyType::kBool, .fallback = "true",
+        .text = "Off: an exhausted message stays parked, and alerts.", .applies = kRestarts},
+    Key{.path = "workers.*.dead_letter.topic", .type = KeyType::kTemplate, .fallback = "{topic}.dlq",
+        .text = "Where letters go.", .applies = kRestarts},
+    Key{.path = "workers.*.dead_letter.dialect", .type = KeyType::kChoice, .fallback = "record",
+        .text = "How letters are written.", .choices = "record", .applies = kRestarts},
+    Key{.path = "workers.*.dead_letter.drop", .type = KeyType::kBool, .fallback = "false",
+        .text = "With `enabled: false`: lose exhausted messages on purpose, counted.", .applies = kRestarts},
+    Key{.path = "workers.*.cases", .type = KeyType::kCases, .fallback = "[]",
+        .text = "Cases, of which the first that matches decides; each can set match, handler, retry, policy. One "
+        "without match takes the rest and is the last.", .applies = kRestarts},
+};
+// clang-format on
+
+std::pair<std::string_view, std::string_view> split(std::string_view path) {
+  const std::size_t dot = path.find('.');
+  if (dot == std::string_view::npos) return {path, {}};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+void insert(KeyTree& tree, std::string_view path, const Key& key) {
+  if (path.empty()) {
+    tree.key = &key;
+    return;
+  }
+  const auto [head, rest] = split(path);
+  if (head == "*") {
+    if (!tree.any) tree.any = std::make_unique<KeyTree>();
+    insert(*tree.any, rest, key);
+    return;
+  }
+  auto found = std::ranges::find(tree.children, head, &KeyBranch::name);
+  if (found == tree.children.end()) found = tree.children.insert(found, KeyBranch{std::string(head), KeyTree{}});
+  insert(found->tree, rest, key);
+}
+
+KeyTree build() {
+  constexpr std::string_view kWorker = "workers.*.";
+  KeyTree root;
+  for (const Key& key : kKeys) insert(root, key.path, key);
+  auto cases = std::make_unique<KeyTree>();
+  for (const Key& key : kKeys) {
+    if (!key.path.starts_with(kWorker)) continue;
+    const std::string_view inside = key.path.substr(kWorker.size());
+    const std::string_view top = split(inside).first;
+    insert(root, "defaults." + std::string(inside), key);
+    if (top == "retry") insert(root, "policies.*." + std::string(inside), key);
+    if (top == "match" || top == "handler" || top == "retry" || top == "policy") insert(*cases, inside, key);
+  }
+  const auto worker_cases = [](KeyTree& worker) -> KeyTree& {
+    return std::ranges::find(worker.children, "cases", &KeyBranch::name)->tree;
+  };
+  const auto at_root = [&](std::string_view name) -> KeyTree& {
+    return std::ranges::find(root.children, name, &KeyBranch::name)->tree;
+  };
+  worker_cases(*at_root("workers").any).item = std::move(cases);
+  auto again = std::make_unique<KeyTree>();
+  for (const auto& [name, _] : worker_cases(*at_root("workers").any).item->children)
+    for (const Key& key : kKeys)
+      if (key.path.starts_with(kWorker) && split(key.path.substr(kWorker.size())).first == name)
+        insert(*again, key.path.substr(kWorker.size()), key);
+  worker_cases(at_root("defaults")).item = std::move(again);
+  return root;
+}
+
+std::string range(const Key& key, std::string (*text)(std::int64_t)) {
+  return " from " + text(key.min) + " to " + text(key.max);
+}
+
+std::string plain(std::int64_t number) { return std::to_string(number); }
+std::string percent(std::int64_t number) { return std::to_string(number) + "%"; }
+std::string duration(std::int64_t number) { return duration_text(Duration(number)); }
+std::string size(std::int64_t number) { return size_text(static_cast<std::uint64_t>(number)); }
+
+}  // namespace
+
+std::span<const Key> config_keys() { return kKeys; }
+
+const KeyTree* KeyTree::child(std::string_view name) const {
+  const auto found = std::ranges::find(children, name, &KeyBranch::name);
+  if (found != children.end()) return &found->tree;
+  return any.get();
+}
+
+std::vector<std::string> KeyTree::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, _] : children) out.push_back(name);
+  return out;
+}
+
+const KeyTree& key_tree() {
+  static const KeyTree kTree = build();
+  return kTree;
+}
+
+std::vector<std::string> choices_of(const Key& key) {
+  std::vector<std::string> out;
+  for (std::string_view rest = key.choices; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
+std::string wanted(const Key& key) {
+  switch (key.type) {
+    case KeyType::kMap:
+      return "a map";
+    case KeyType::kCases:
+      return "a list of maps";
+    case KeyType::kBool:
+      return "true or false";
+    case KeyType::kNumber:
+      return "a whole number" + range(key, plain);
+    case KeyType::kSize:
+      return "a size" + range(key, size);
+    case KeyType::kDuration:
+      return "a duration" + range(key, duration);
+    case KeyType::kPercent:
+      return "a percentage" + range(key, percent);
+    case KeyType::kChoice: {
+      std::vector<std::string> choices = choices_of(key);
+      const std::string last = std::move(choices.back());
+      choices.pop_back();
+      return choices.empty() ? last : join(choices, ", ") + " or " + last;
+    }
+    case KeyType::kText:
+      return "a text of 1 to 4096 characters";
+    case KeyType::kName:
+      return "a name of 1 to 200 letters, digits, . _ -";
+    case KeyType::kTemplate:
+      return "a topic name that may hold {topic} {group} {worker} {cluster_id}";
+    case KeyType::kAddress:
+      return "host:port, such as 127.0.0.1:1853";
+    case KeyType::kUrl:
+      return "a URL such as http://localhost:3000/orders";
+    case KeyType::kPointer:
+      return "a JSON pointer such as /event_type";
+    case KeyType::kStart:
+      return "earliest, latest or a time such as 2025-01-15T10:30:00Z";
+    case KeyType::kChoices:
+      return "a list of " + join(choices_of(key), ", ");
+    case KeyType::kNumbers:
+      return "a list of whole numbers" + range(key, plain);
+    case KeyType::kDurations:
+      return "a list of durations" + range(key, duration);
+    case KeyType::kTexts:
+      return "a list of texts";
+    case KeyType::kNames:
+      return "a list of names (letters, digits, . _ -)";
+  }
+  return {};
+}
+
+}  // namespace bartleby

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "model/failure.h"
+#include "wiring/config_resolve.h"
+#include "wiring/config_values.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kMaxWorkers = 1000;
+constexpr std::size_t kMaxCases = 100;
+constexpr std::size_t kMaxTopicName = 249;
+
+std::string text_of(const ConfigNode& map, std::string_view key) {
+  const ConfigNode* node = map.find(key);
+  return node == nullptr ? std::string() : node->text;
+}
+
+// Absent, and not because it was wrong.
+bool missing(const ConfigNode& map, std::string_view key) {
+  const ConfigNode* node = map.find(key);
+  return !map.refused && (node == nullptr || (node->is_null() && !node->refused));
+}
+
+class Rules {
+ public:
+  Rules(const ConfigNode& root, Mistakes& mistakes) : root_(root), mistakes_(mistakes) {}
+
+  void check() {
+    listen();
+    heartbeats();
+    brokers();
+    const ConfigNode* workers = root_.find("workers");
+    if (workers == nullptr) return;
+    if (workers->entries.size() > kMaxWorkers)
+      mistakes_.add(workers->origin, "workers",
+                    "got " + std::to_string(workers->entries.size()) + ", wants at most 1000");
+    for (const ConfigEntry& entry : workers->entries) worker(entry.key, entry.value);
+  }
+
+ private:
+  void listen() {
+    const ConfigNode& node = *root_.find("listen");
+    const auto address = parse_address(node.text);
+    if (!address || address->loopback()) return;
+    mistakes_.add(node.origin, "listen",
+                  "got " + quote(node.text) +
+                      ", wants a loopback address such as 127.0.0.1:" + std::to_string(address->port) +
+                      ": there are no API keys, so whoever reaches the port could read and send messages");
+  }
+
+  void heartbeats() {
+    const ConfigNode& map = *root_.find("heartbeats");
+    const auto every = parse_duration(text_of(map, "every"));
+    if (!every) return;
+    for (const char* key : {"ttl", "stopping_ttl", "missing_after"}) {
+      const auto other = parse_duration(text_of(map, key));
+      if (!other || *other > *every) continue;
+      // Told where somebody said something.
+      const ConfigNode& node = map.find(key)->origin.name ? *map.find(key) : *map.find("every");
+      mistakes_.add(node.origin, "heartbeats." + std::string(key),
+                    "got " + duration_text(*other) + ", wants more than every, which is " + duration_text(*every));
+    }
+  }
+
+  void brokers() {
+    const ConfigNode& map = *root_.find("brokers");
+    const ConfigEntry* embedded = nullptr;
+    for (const ConfigEntry& entry : map.entries) {
+      if (!entry.value.is_map()) continue;
+      if (missing(entry.value, "embedded")) {
+        mistakes_.add(entry.origin, "brokers." + entry.key, "wants one of: embedded");
+      } else if (embedded != nullptr) {
+        mistakes_.add(entry.origin, "brokers." + entry.key,
+                      "a process has one embedded log, and that is brokers." + embedded->key);
+      } else {
+        embedded = &entry;
+      }
+    }
+  }
+
+  void worker(const std::string& name, const ConfigNode& worker) {
+    const std::string path = "workers." + name;
+    broker_exists(worker, path);
+    match(worker, path);
+    dead_letter(worker, path);
+    topics(worker, name);
+    const ConfigNode* cases = worker.find("cases");
+    if (cases == nullptr) {
+      handler(worker, worker, path, path);
+      retry(worker, path);
+      return;
+    }
+    if (cases->items.size() > kMaxCases)
+      mistakes_.add(cases->origin, path + ".cases",
+                    "got " + std::to_string(cases->items.size()) + ", wants at most 100");
+    for (std::size_t i = 0; i < cases->items.size(); ++i) {
+      const ConfigNode& one = cases->items[i];
+      const std::string here = path + ".cases[" + std::to_string(i) + "]";
+      match(one, here);
+      handler(one, worker, here, path);
+      retry(one, here);
+      if (missing(one, "match") && i + 1 < cases->items.size())
+        mistakes_.add(one.origin, here, "has no match, so it takes everything: it must be the last case");
+    }
+  }
+
+  void broker_exists(const ConfigNode& worker, const std::string& path) {
+    const ConfigNode* node = worker.find("broker");
+    const ConfigNode& brokers = *root_.find("brokers");
+    if (node == nullptr || node->is_null() || brokers.refused || brokers.find(node->text) != nullptr) return;
+    std::vector<std::string> names;
+    for (const ConfigEntry& entry : brokers.entries) names.push_back(entry.key);
+    const std::string meant = nearest(node->text, names);
+    mistakes_.add(node->origin, path + ".broker",
+                  "got " + quote(node->text) + ", wants one of brokers" +
+                      (meant.empty() ? ": " + join(names, ", ") : "; did you mean " + meant + "?"));
+  }
+
+  void match(const ConfigNode& node, const std::string& path) {
+    const ConfigNode* map = node.find("match");
+    if (map == nullptr || !map->is_map()) return;
+    if (missing(*map, "json") && missing(*map, "header"))
+      mistakes_.add(map->origin, path + ".match", "wants one of json, header");
+    if (missing(*map, "is") && missing(*map, "in")) mistakes_.add(map->origin, path + ".match", "wants one of is, in");
+  }
+
+  void handler(const ConfigNode& node, const ConfigNode& worker, const std::string& path,
+               const std::string& worker_path) {
+    const ConfigNode* map = node.find("handler");
+    if (map == nullptr || !map->is_map()) return;
+    const ConfigNode* http = map->find("http");
+    if (missing(*map, "http") && missing(*map, "pull") && missing(*map, "builtin")) {
+      mistakes_.add(map->origin, path + ".handler", "wants one of http, pull, builtin");
+    } else if (http != nullptr && http->is_map() && missing(*http, "url")) {
+      mistakes_.add(http->origin, path + ".handler.http", "wants url");
+    }
+    if (text_of(worker, "run") == "inline" && map->find("builtin") == nullptr && !map->refused) {
+      const ConfigNode& run = *worker.find("run");
+      mistakes_.add(run.origin, worker_path + ".run",
+                    "inline is for builtin handlers; this one is " + map->entries[0].key);
+    }
+  }
+
+  void retry(const ConfigNode& node, const std::string& path) {
+    const ConfigNode* map = node.find("retry");
+    if (map == nullptr || !map->is_map()) return;
+    const ConfigNode* growing = map->find("exponential");
+    if (growing != nullptr && growing->is_map()) {
+      const auto initial = parse_duration(text_of(*growing, "initial"));
+      const auto max = parse_duration(text_of(*growing, "max"));
+      if (initial && max && *max < *initial) {
+        const Origin& max_origin = growing->find("max")->origin;
+        mistakes_.add(max_origin.name ? max_origin : growing->find("initial")->origin, path + ".retry.exponential.max",
+                      "got " + duration_text(*max) + ", wants at least initial, which is " + duration_text(*initial));
+      }
+    }
+    const ConfigNode* kinds = map->find("kinds");
+    if (kinds == nullptr) return;
+    for (const ConfigEntry& entry : kinds->entries) {
+      const ConfigNode* attempts = entry.value.find("max_attempts");
+      if (attempts != nullptr && is_final(*kind_named(entry.key)) && attempts->text != "1")
+        mistakes_.add(attempts->origin, path + ".retry.kinds." + entry.key + ".max_attempts",
+                      "got " + quote(attempts->text) + ", wants 1: this kind is never retried");
+    }
+  }
+
+  void dead_letter(const ConfigNode& worker, const std::string& path) {
+    const ConfigNode* map = worker.find("dead_letter");
+    if (map == nullptr || !map->is_map()) return;
+    if (parse_bool(text_of(*map, "drop")) == true && parse_bool(text_of(*map, "enabled")) == true)
+      mistakes_.add(map->find("drop")->origin, path + ".dead_letter.drop", "true goes with enabled: false");
+  }
+
+  // Topics that a worker reads and writes: no name may mean two things.
+  void topics(const ConfigNode& worker, const std::string& name) {
+    const std::string path = "workers." + name;
+    const std::string group = text_of(worker, "group");
+    const std::string broker = text_of(worker, "broker");
+    const std::string cluster_id = text_of(root_, "cluster_id");
+    if (!group.empty()) {
+      const auto [other, fresh] = groups_.emplace(std::pair(broker, group), name);
+      if (!fresh) {
+        mistakes_.add(origin_in(worker, "group"), path + ".group",
+                      quote(group) + " is the group of workers." + other->second + " too; each worker has its own");
+        return;
+      }
+    }
+    const ConfigNode* read = worker.find("topics");
+    const ConfigNode* letters = worker.find("dead_letter");
+    if (read == nullptr) return;
+    for (const ConfigNode& topic : read->items) {
+      const TopicWords words{topic.text, group, name, cluster_id};
+      const std::string journal = filled(worker, "journal", path + ".journal", words);
+      const std::string dead =
+          letters == nullptr ? std::string() : filled(*letters, "topic", path + ".dead_letter.topic", words);
+      const auto is_read = [&](const std::string& t) {
+        return !t.empty() && std::ranges::find(read->items, t, &ConfigNode::text) != read->items.end();
+      };
+      if (is_read(dead))
+        mistakes_.add(said_in(*letters, "topic") ? letters->find("topic")->origin : topic.origin,
+                      path + ".dead_letter.topic",
+                      quote(dead) + " is a topic that the worker reads: letters would come back as messages");
+      if (is_read(journal))
+        mistakes_.add(origin_in(worker, "journal"), path + ".journal",
+                      quote(journal) + " is a topic that the worker reads");
+      if (!dead.empty() && dead == journal)
+        mistakes_.add(origin_in(worker, "journal"), path + ".journal", quote(journal) + " is where letters go");
+      if (journal.empty()) continue;
+      const auto [other, fresh] = journals_.emplace(std::pair(broker, journal), path + " for " + topic.text);
+      if (!fresh)
+        mistakes_.add(origin_in(worker, "journal"), path + ".journal",
+                      quote(journal) + " is the journal of " + other->second + " too; put {topic} and {group} into it");
+    }
+  }
+
+  // By a person, not by default.
+  static bool said_in(const ConfigNode& map, std::string_view key) {
+    const ConfigNode* node = map.find(key);
+    return node != nullptr && node->origin.name;
+  }
+
+  static const Origin& origin_in(const ConfigNode& map, std::string_view key) {
+    return said_in(map, key) ? map.find(key)->origin : map.origin;
+  }
+
+  std::string filled(const ConfigNode& map, std::string_view key, const std::string& path, const TopicWords& words) {
+    const std::string text = text_of(map, key);
+    if (text.empty()) return {};
+    std::string name = fill(text, words);
+    if (name.size() <= kMaxTopicName) return name;
+    mistakes_.add(origin_in(map, key), path,
+                  "makes a topic name of " + std::to_string(name.size()) + " characters, wants at most 249");
+    return {};
+  }
+
+  const ConfigNode& root_;
+  Mistakes& mistakes_;
+  std::map<std::pair<std::string, std::string>, std::string> groups_;    // broker, group → worker
+  std::map<std::pair<std::string, std::string>, std::string> journals_;  // broker, journal → whose
+};
+
+}  // namespace
+
+void check_rules(const ConfigNode& resolved, Mistakes& mistakes) { Rules(resolved, mistakes).check(); }
+
+}  // namespace bartleby

@@ -1,0 +1,60 @@
+// The words of a configuration: durations `250ms 10s 5m 1h 30d`, sizes `2MB` (2 × 2^20), percentages `50%`,
+// addresses, URLs, JSON pointers, templates. Text in, value out; nullopt where it is no such thing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "engine/start.h"
+
+namespace bartleby {
+
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+
+  bool loopback() const;
+  std::string text() const;  // IPv6 in brackets
+  bool operator==(const Address&) const = default;
+};
+
+// Where a group without offsets begins.
+struct StartPoint {
+  StartAt at = StartAt::kEarliest;
+  Timestamp time{};  // with kTime
+
+  bool operator==(const StartPoint&) const = default;
+};
+
+std::optional<std::int64_t> parse_number(std::string_view text);
+std::optional<Duration> parse_duration(std::string_view text);
+std::optional<std::uint64_t> parse_size(std::string_view text);
+std::optional<std::uint32_t> parse_percent(std::string_view text);
+std::optional<bool> parse_bool(std::string_view text);
+std::optional<Address> parse_address(std::string_view text);
+std::optional<StartPoint> parse_start(std::string_view text);
+
+// In the largest unit that loses nothing.
+std::string duration_text(Duration duration);
+std::string size_text(std::uint64_t bytes);
+
+bool is_name(std::string_view text);
+bool is_url(std::string_view text);
+// `http://me:***@host/`
+std::string without_password(const std::string& url);
+bool is_pointer(std::string_view text);
+
+// nullopt: well-formed; else what is wrong with it.
+std::optional<std::string> template_mistake(std::string_view text);
+
+struct TopicWords {
+  std::string_view topic, group, worker, cluster_id;
+};
+// The template with its placeholders filled; the template is well-formed.
+std::string fill(std::string_view text, const TopicWords& words);
+
+}  // namespace bartleby
