@@ -37,6 +37,7 @@ class SimMember : public Member {
   void cancel_range(std::uint64_t request) override;
   void read_log_range(std::uint64_t request, TopicPartition tp) override;
   const std::string& transactional_id() const override { return transactional_id_; }
+  void wake() override {}  // there is no other thread, and waiting takes no time
   void leave() override;
 
   // Called when there is something to poll, and there was nothing before.

@@ -69,6 +69,7 @@ class FragileMember : public Member {
   void cancel_range(std::uint64_t r) override { count(), inner_.cancel_range(r); }
   void read_log_range(std::uint64_t r, TopicPartition tp) override { count(), inner_.read_log_range(r, std::move(tp)); }
   const std::string& transactional_id() const override { return inner_.transactional_id(); }
+  void wake() override { inner_.wake(); }
   void leave() override { inner_.leave(); }
 
  private:
