@@ -1,7 +1,7 @@
 // A file that one process at a time holds locked, as long as the object lives.
 //
-// The lock is the kernel's (flock), so it ends with the process, however that ends. The file stays and names the pid of its
-// last holder; who comes second gets an error with it (kFenced).
+// The lock is the kernel's (flock), so it ends with the process, however that ends. The file stays and names the
+// pid of its last holder; who comes second gets an error with it (kFenced).
 #pragma once
 
 #include <string>

@@ -4,8 +4,8 @@
     include <- base <- model <- {codec, ports} <- {engine <- runtime | office | watch | adapters}
             <- {server, cli} <- wiring <- main
 
-Runtime and office never include each other. Adapters never include one another, and only wiring names them; a thin layer
-over a library that several adapters use (LAYERS) is no adapter: each of them may include it, and it includes none.
+Runtime and office never include each other. Adapters never include one another, and only wiring names them; a thin
+layer over a library that several adapters use (LAYERS) is no adapter: each may include it, and it includes none.
 The public headers and the pure folders (model, ports, engine) use the standard library and nothing else from outside.
 """
 
@@ -87,7 +87,8 @@ def complaint(relative, quoted, angled):
         return f'"{target}": there is no such folder in the picture'
     if here == there == "adapters":
         mine, other = adapter_of(relative.removeprefix("src/")), adapter_of(target)
-        return None if mine[: len(other)] == other or other in LAYERS else f'"{target}": adapters never include one another'
+        allowed = mine[: len(other)] == other or other in LAYERS
+        return None if allowed else f'"{target}": adapters never include one another'
     if here != there and there not in MAY_INCLUDE[here]:
         return f'"{target}": {here} may not include {there}'
     return None

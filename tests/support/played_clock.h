@@ -1,5 +1,6 @@
-// A clock for the embedded broker that moves only when a member waits and the broker has nothing to do: what takes ten
-// seconds passes at once, and no test depends on how busy the machine is. `advance` moves it by hand. Any thread.
+// A clock for the embedded broker that moves only when a member waits and the broker has nothing to do: what
+// takes ten seconds passes at once, and no test depends on how busy the machine is. `advance` moves it by hand.
+// Any thread.
 #pragma once
 
 #include <chrono>

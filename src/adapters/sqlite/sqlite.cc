@@ -135,8 +135,8 @@ Result<void> Database::exec(const std::string& sql) {
 
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* raw = nullptr;
-  const int result = sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                                        &raw, nullptr);
+  const int result =
+      sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
   if (result != SQLITE_OK) return std::unexpected(error_of(db_.get(), sql));
   Statement statement;
   statement.statement_.reset(raw);
@@ -172,8 +172,7 @@ Result<int> Database::checkpoint(bool wait_for_readers) {
   int frames = 0, moved = 0;
   const int how = wait_for_readers ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, how, &frames, &moved);
-  if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY)
-    return std::unexpected(error_of(db_.get(), "checkpoint"));
+  if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY) return std::unexpected(error_of(db_.get(), "checkpoint"));
   return frames - moved;
 }
 

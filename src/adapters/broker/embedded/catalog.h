@@ -17,11 +17,11 @@ class EmbeddedMember;
 
 struct PartitionLog {
   TopicPartition tp;
-  StoredPartition stored;   // committed: what readers may see
-  Offset planned{0};        // the end, once the batch that is being written is committed
+  StoredPartition stored;  // committed: what readers may see
+  Offset planned{0};       // the end, once the batch that is being written is committed
   Timestamp planned_last{};
-  std::uint64_t unsaved = 0;            // bytes since `stored` was saved
-  std::vector<Offset> held;             // first offsets of writes that a test holds open
+  std::uint64_t unsaved = 0;             // bytes since `stored` was saved
+  std::vector<Offset> held;              // first offsets of writes that a test holds open
   std::vector<EmbeddedMember*> waiters;  // woken when the log changes
   std::uint64_t kept_by_compaction = 0;  // records that the last run left
 

@@ -25,8 +25,7 @@ Result<std::shared_ptr<Core>> Core::open(Options options) {
   if (!options.clock) options.clock = machine_clock();
   std::error_code failed;
   std::filesystem::create_directories(options.folder, failed);
-  if (failed)
-    return fail(ErrorCode::kUnavailable, options.folder + ": cannot make this folder: " + failed.message());
+  if (failed) return fail(ErrorCode::kUnavailable, options.folder + ": cannot make this folder: " + failed.message());
   auto lock = LockFile::take(options.folder + "/log.lock");
   if (!lock) return std::unexpected(lock.error());
   auto file = LogFile::open(options.folder + "/log.db", options.max_pages);
@@ -100,16 +99,14 @@ Group& Core::group(const std::string& name) {
   auto& found = groups_[name];
   if (!found)
     found = std::make_unique<Group>(
-        name, Group::World{.partitions =
-                               [this](const std::string& t) {
-                                 const Topic* there = topic(t);
-                                 return there == nullptr ? 0 : there->spec.partitions;
-                               },
-                           .busy =
-                               [this](const std::string& g, const TopicPartition& tp) {
-                                 return writer_->busy(g, tp);
-                               },
-                           .now = [this] { return now().steady; }});
+        name,
+        Group::World{.partitions =
+                         [this](const std::string& t) {
+                           const Topic* there = topic(t);
+                           return there == nullptr ? 0 : there->spec.partitions;
+                         },
+                     .busy = [this](const std::string& g, const TopicPartition& tp) { return writer_->busy(g, tp); },
+                     .now = [this] { return now().steady; }});
   return *found;
 }
 

@@ -1,8 +1,8 @@
 // What the broker and its members share: the lock, the topics, the groups, and the writer.
 //
-// Everything public is used under `mutex`, except where it says otherwise. It lives as long as the broker or any of its
-// members; once closed, writes are answered as not done. Deadlines (revocations that take too long, frozen
-// members) are looked at by whoever polls, and by the writer.
+// Everything public is used under `mutex`, except where it says otherwise. It lives as long as the broker or any
+// of its members; once closed, writes are answered as not done. Deadlines (revocations that take too long,
+// frozen members) are looked at by whoever polls, and by the writer.
 #pragma once
 
 #include <map>

@@ -7,7 +7,9 @@
 namespace bartleby::embedded {
 namespace {
 
-std::unexpected<Error> no_topic(const std::string& name) { return fail(ErrorCode::kNotFound, "no such topic: " + name); }
+std::unexpected<Error> no_topic(const std::string& name) {
+  return fail(ErrorCode::kNotFound, "no such topic: " + name);
+}
 
 std::unexpected<Error> cannot_place(const Record& record, Refusal why) {
   switch (why) {
@@ -39,8 +41,7 @@ Result<std::unique_ptr<Member>> EmbeddedBroker::join(const GroupSpec& spec) {
   auto reader = LogReader::open(core_->path());
   if (!reader) return std::unexpected(reader.error());
   const Lock lock(core_->mutex);
-  auto member =
-      std::make_unique<EmbeddedMember>(core_, spec, core_->new_transactional_id(spec), std::move(*reader));
+  auto member = std::make_unique<EmbeddedMember>(core_, spec, core_->new_transactional_id(spec), std::move(*reader));
   core_->add(*member);
   member->join();
   return member;

@@ -1,9 +1,9 @@
 // The embedded broker: topics, groups and offsets in one SQLite file, for one process.
 //
-// Any thread may call it. What it has acknowledged is on disk; many producers share one commit. It owns the folder (by a
-// lock file), the writer's thread, and with its members the connections to log.db. Members may outlive it, but then write no
-// more. When the disk is full or broken, writing fails with kUnavailable and a message that says what SQLite
-// said; nothing is lost, and it works again as soon as the disk does.
+// Any thread may call it. What it has acknowledged is on disk; many producers share one commit. It owns the
+// folder (by a lock file), the writer's thread, and with its members the connections to log.db. Members may
+// outlive it, but then write no more. When the disk is full or broken, writing fails with kUnavailable and a
+// message that says what SQLite said; nothing is lost, and it works again as soon as the disk does.
 #pragma once
 
 #include <memory>

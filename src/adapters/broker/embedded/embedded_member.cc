@@ -18,7 +18,7 @@ EmbeddedMember::~EmbeddedMember() {
 }
 
 void wake_all(PartitionLog& log) {
-  for (EmbeddedMember* waiter : log.waiters) waiter->log_changed();
+  for (EmbeddedMember* waiter : log.waiters) waiter->look_again();
   log.waiters.clear();
 }
 
@@ -26,6 +26,11 @@ void wake_all(PartitionLog& log) {
 
 void EmbeddedMember::push(BrokerEvent event) {
   events_.push_back(std::move(event));
+  look_again();
+}
+
+void EmbeddedMember::look_again() {
+  look_again_ = true;
   ready_.notify_one();
 }
 
@@ -36,6 +41,7 @@ void EmbeddedMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
   for (;;) {
     const Instant now = core_->now().steady;
     const Instant next_tick = core_->tick(now);
+    look_again_ = false;
     if (!frozen_) {
       if (out_of_group_ && alive_) join();
       answer_requests();
@@ -49,6 +55,7 @@ void EmbeddedMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
       events_.clear();
       if (out.size() > before || std::exchange(woken_, false)) return;
     }
+    if (look_again_ && !frozen_) continue;
     if (core_->now().steady >= limit) return;
     core_->options().clock->wait(lock, ready_, std::min(limit, next_tick), core_->writer().idle());
   }
@@ -61,7 +68,7 @@ void EmbeddedMember::wake() {
 }
 
 void EmbeddedMember::batch_over() {
-  if (!fences_asked_.empty() || !offsets_asked_.empty()) ready_.notify_one();
+  if (!fences_asked_.empty() || !offsets_asked_.empty()) look_again();
 }
 
 // ---- The group ---------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 // A member of a group on the embedded broker.
 //
-// One thread calls it, `wake` excepted. Records are read inside `poll`, by that thread and on a connection of its own, so
-// nothing is read ahead and what is not polled costs no memory. All its state is guarded by the lock of `Core`, because groups
-// and the writer tell it things. It fails (`MemberFailed`) when it was fenced or when log.db cannot be read.
+// One thread calls it, `wake` excepted. Records are read inside `poll`, by that thread and on a connection of
+// its own, so nothing is read ahead and what is not polled costs no memory. All its state is guarded by the lock
+// of `Core`, because groups and the writer tell it things. It fails (`MemberFailed`) when it was fenced or when
+// log.db cannot be read.
 #pragma once
 
 #include <condition_variable>
@@ -46,7 +47,7 @@ class EmbeddedMember : public Member, public Seat {
   void set_number(std::uint64_t number) { number_ = number; }
   std::uint64_t number() const { return number_; }
   void fence() { fenced_ = true; }
-  void log_changed() { ready_.notify_one(); }
+  void look_again();
   void batch_over();
   void tick(Instant now, Instant& next);
 
@@ -118,6 +119,7 @@ class EmbeddedMember : public Member, public Seat {
   bool alive_ = true;
   bool fenced_ = false;
   bool woken_ = false;
+  bool look_again_ = false;  // something changed while it was reading, with the lock given up
   bool frozen_ = false;
   bool out_of_group_ = false;  // joins again when it polls
   Instant expelled_at_ = kNever;

@@ -1,7 +1,8 @@
 // Reading of a member: its partitions and ranges of any partition, slice by slice.
 //
-// The lock is given up while a slice is read. What may have changed by then is looked at again: an assignment that is over, a
-// reader that was moved, and a log start that has passed the position (the rows may then have been gone already).
+// The lock is given up while a slice is read. What may have changed by then is looked at again: an assignment
+// that is over, a reader that was moved, and a log start that has passed the position (the rows may then have
+// been gone already).
 #include "adapters/broker/embedded/embedded_member.h"
 #include "base/assert.h"
 
@@ -33,12 +34,10 @@ void EmbeddedMember::read_partitions(Lock& lock, std::vector<BrokerEvent>& out, 
   const auto count = static_cast<std::uint32_t>(slots_.size());
   if (count == 0) return;
   const std::uint32_t first = first_slot_++ % count;
-  for (std::uint32_t i = 0; i < count && room > 0 && alive_; ++i)
-    read_partition(lock, (first + i) % count, out, room);
+  for (std::uint32_t i = 0; i < count && room > 0 && alive_; ++i) read_partition(lock, (first + i) % count, out, room);
 }
 
-bool EmbeddedMember::read_partition(Lock& lock, std::uint32_t index, std::vector<BrokerEvent>& out,
-                                    std::size_t& room) {
+bool EmbeddedMember::read_partition(Lock& lock, std::uint32_t index, std::vector<BrokerEvent>& out, std::size_t& room) {
   Slot& mine = slots_[index];
   if (!mine.owned || !mine.started || !mine.open) return false;
   PartitionLog& log = *mine.log;
@@ -56,9 +55,10 @@ bool EmbeddedMember::read_partition(Lock& lock, std::uint32_t index, std::vector
   const std::uint32_t run = mine.run;
   const Options& options = core_->options();
   lock.unlock();
-  auto slice = reader_.read(log.stored.id, from, stable, options.slice_records,
-                            std::min(options.slice_bytes, room), {});
+  auto slice =
+      reader_.read(log.stored.id, from, stable, options.slice_records, std::min(options.slice_bytes, room), {});
   lock.lock();
+  look_again_ = true;         // whatever came of it, there may be more to do than to wait
   Slot& now = slots_[index];  // the vector may have grown
   if (!slice) {
     shut_out(false, slice.error().message);
@@ -105,12 +105,17 @@ bool EmbeddedMember::read_slice(Lock& lock, std::uint64_t request, std::vector<B
   PartitionLog& log = *at->log;
   const Offset stop = std::min(at->to, log.stable());
   const Offset from = at->position, to = at->to;
+  if (from >= stop && from < to && (to <= log.stored.end || from < log.stable())) {
+    wait_on(log);  // what it wants is there, but pending
+    return false;
+  }
   const Options& options = core_->options();
   const LaneFilter filter = at->filter;
   lock.unlock();
-  auto slice = reader_.read(log.stored.id, from, stop, options.slice_records, std::min(options.slice_bytes, room),
-                            filter);
+  auto slice =
+      reader_.read(log.stored.id, from, stop, options.slice_records, std::min(options.slice_bytes, room), filter);
   lock.lock();
+  look_again_ = true;
   if (find() == ranges_.end()) return true;  // it was shut out meanwhile
   if (slice) {
     read.answered = true;
@@ -119,10 +124,6 @@ bool EmbeddedMember::read_slice(Lock& lock, std::uint64_t request, std::vector<B
     read.log_start = log.stored.start;
     read.end = read.next >= to || (to > log.stored.end && read.next >= log.stable());
     room -= std::min(room, slice->bytes);
-    if (!read.end && read.next == from) {
-      wait_on(log);
-      return false;
-    }
   }
   const bool end = read.end;
   find()->position = read.next;

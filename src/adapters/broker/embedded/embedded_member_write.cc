@@ -1,13 +1,13 @@
-// A write of a member: checked when it is asked for and again when its transaction begins, so that it takes effect
-// only while the member owns all of its partitions; they are given to nobody else until it is over.
+// A write of a member: checked when it is asked for and again when its transaction begins, so that it takes
+// effect only while the member owns all of its partitions; they are given to nobody else until it is over.
 #include "adapters/broker/embedded/embedded_member.h"
 #include "base/assert.h"
 
 namespace bartleby::embedded {
 namespace {
 
-constexpr Duration kReplyAwaited{5000};   // of a held write, by its member
-constexpr Duration kHeldAtMost{10000};    // by the broker
+constexpr Duration kReplyAwaited{5000};  // of a held write, by its member
+constexpr Duration kHeldAtMost{10000};   // by the broker
 
 }  // namespace
 
@@ -120,8 +120,8 @@ void EmbeddedMember::resolve(WriteSerial serial) {
 
 void EmbeddedMember::hold(const std::shared_ptr<Job>& job, WriteSerial serial, bool late) {
   job->kind = Job::Kind::kReserve;
-  job->landed = [core = core_.get(), number = number_, serial, job, late, id = transactional_id_,
-                 group = spec_.group](Landing landing, const Error&) {
+  job->landed = [core = core_.get(), number = number_, serial, job, late, id = transactional_id_, group = spec_.group](
+                    Landing landing, const Error&) {
     EmbeddedMember* m = core->member(number);
     if (landing != Landing::kDone) {
       if (m != nullptr) m->landed(serial, *job, landing, false);

@@ -1,5 +1,5 @@
-// What tests make go wrong. No program does any of this: an embedded broker has no network, so its replies are not
-// lost and its members do not freeze, but a test of what stands on the port needs a broker that can.
+// What tests make go wrong. No program does any of this: an embedded broker has no network, so its replies are
+// not lost and its members do not freeze, but a test of what stands on the port needs a broker that can.
 #pragma once
 
 #include <cstdint>

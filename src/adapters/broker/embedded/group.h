@@ -1,8 +1,9 @@
 // One consumer group: who is in it, who owns what, and the offsets it has committed.
 //
-// Assignment is cooperative and sticky: an owner keeps what it has, only what moves is revoked, and it moves when it
-// was released or when its owner took longer than the group waits; then it is lost to it. Nothing is given away
-// while a write of its last owner is on its way to the disk. Guarded by the lock of `Core`; owns no thread.
+// Assignment is cooperative and sticky: an owner keeps what it has, only what moves is revoked, and it moves
+// when it was released or when its owner took longer than the group waits; then it is lost to it. Nothing is
+// given away while a write of its last owner is on its way to the disk. Guarded by the lock of `Core`; owns no
+// thread.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ class Seat {
 class Group {
  public:
   struct World {
-    std::function<std::int32_t(const std::string& topic)> partitions;  // 0: no such topic
+    std::function<std::int32_t(const std::string& topic)> partitions;           // 0: no such topic
     std::function<bool(const std::string& group, const TopicPartition&)> busy;  // a write of it is being made durable
     std::function<Instant()> now;
   };

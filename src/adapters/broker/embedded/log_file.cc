@@ -56,8 +56,9 @@ Result<LogFile> LogFile::open(const std::string& path, std::int64_t max_pages) {
     return fail(ErrorCode::kUnsupported, path + ": written by a newer version (format " + std::to_string(*version) +
                                              "; this one knows " + std::to_string(kSchemaVersion) + ")");
   // The writer checkpoints by itself, between transactions.
-  std::string settings = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
-                         "PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;";
+  std::string settings =
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
+      "PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;";
   if (max_pages > 0) settings += "PRAGMA max_page_count=" + std::to_string(max_pages) + ";";
   if (auto set = file.db_.exec(settings); !set) return std::unexpected(set.error());
   if (*tables == 0)
@@ -67,9 +68,9 @@ Result<LogFile> LogFile::open(const std::string& path, std::int64_t max_pages) {
 }
 
 Result<void> LogFile::create() {
-  auto made = db_.exec("BEGIN IMMEDIATE;" + std::string(kSchema) +
-                       "PRAGMA application_id=" + std::to_string(kApplicationId) +
-                       ";PRAGMA user_version=" + std::to_string(kSchemaVersion) + ";COMMIT");
+  auto made =
+      db_.exec("BEGIN IMMEDIATE;" + std::string(kSchema) + "PRAGMA application_id=" + std::to_string(kApplicationId) +
+               ";PRAGMA user_version=" + std::to_string(kSchemaVersion) + ";COMMIT");
   if (!made) db_.rollback();
   return made;
 }
@@ -82,14 +83,16 @@ Result<void> LogFile::prepare() {
       {&set_offset_,
        "INSERT INTO offsets(consumer_group, partition, committed, metadata) VALUES(?,?,?,?)"
        " ON CONFLICT DO UPDATE SET committed = excluded.committed, metadata = excluded.metadata"},
-      {&add_topic_, "INSERT INTO topics(name, compacted, retention_ms, retention_bytes, max_message) VALUES(?,?,?,?,?)"},
+      {&add_topic_,
+       "INSERT INTO topics(name, compacted, retention_ms, retention_bytes, max_message) VALUES(?,?,?,?,?)"},
       {&add_partition_, "INSERT INTO partitions(topic, number) VALUES(?,?)"},
       {&save_,
        "UPDATE partitions SET log_start=?2, log_end=?3, last_timestamp=?4, counted_to=?5, bytes=?6, cleaned_to=?7"
        " WHERE id=?1"},
       {&erase_, "DELETE FROM records WHERE position >= ? AND position < ?"},
       {&touch_, "INSERT INTO touched VALUES(1, 1) ON CONFLICT DO UPDATE SET times = times + 1"},
-      {&rows_, std::string(kRowColumns) + " FROM records WHERE position >= ? AND position < ? ORDER BY position LIMIT ?"},
+      {&rows_,
+       std::string(kRowColumns) + " FROM records WHERE position >= ? AND position < ? ORDER BY position LIMIT ?"},
       {&keys_,
        std::string(kRowColumns) + ", key FROM records WHERE position >= ? AND position < ? ORDER BY position LIMIT ?"}};
   for (const auto& [statement, sql] : all) {
@@ -107,7 +110,8 @@ Result<std::vector<StoredTopic>> LogFile::topics() {
   auto topics = db_.prepare("SELECT id, name, compacted, retention_ms, retention_bytes, max_message FROM topics");
   auto partitions = db_.prepare(
       "SELECT id, log_start, log_end, last_timestamp, counted_to, bytes, cleaned_to,"
-      " (SELECT max(position) FROM records WHERE position >= partitions.id << 43 AND position < (partitions.id+1) << 43)"
+      " (SELECT max(position) FROM records WHERE position >= partitions.id << 43 AND position < (partitions.id+1) << "
+      "43)"
       " FROM partitions WHERE topic = ? ORDER BY number");
   auto uncounted = db_.prepare(
       "SELECT coalesce(sum(coalesce(length(key), 0) + coalesce(length(value), 0) + coalesce(length(headers), 0)), 0)"
@@ -171,8 +175,8 @@ Result<std::vector<StoredOffset>> LogFile::offsets() {
     const auto stepped = asked->step();
     if (!stepped) return std::unexpected(stepped.error());
     if (*stepped == sqlite::Step::kDone) return found;
-    found.push_back({std::string(asked->bytes(0)), asked->integer(1), Offset(asked->integer(2)),
-                     std::string(asked->bytes(3))});
+    found.push_back(
+        {std::string(asked->bytes(0)), asked->integer(1), Offset(asked->integer(2)), std::string(asked->bytes(3))});
   }
 }
 
@@ -257,8 +261,11 @@ Result<std::vector<RowSize>> LogFile::rows(std::int64_t partition, Offset from, 
     const auto stepped = asked.step();
     if (!stepped) return std::unexpected(stepped.error());
     if (*stepped == sqlite::Step::kDone) return found;
-    found.push_back({offset_of(asked.integer(0)), timestamp_ms(asked.integer(1)),
-                     static_cast<std::size_t>(asked.integer(2)), asked.integer(3) != 0, {}});
+    found.push_back({offset_of(asked.integer(0)),
+                     timestamp_ms(asked.integer(1)),
+                     static_cast<std::size_t>(asked.integer(2)),
+                     asked.integer(3) != 0,
+                     {}});
     if (keys) found.back().key = asked.blob(4);
   }
 }

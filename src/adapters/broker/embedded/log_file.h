@@ -1,9 +1,10 @@
 // log.db: the tables of the embedded broker, and the one connection that writes to them.
 //
-// A record's row is its position: the number of its partition (20 bits) before its offset (43 bits), so that a partition is a
-// range of the table's own key and an append dirties one page. The end of a log is its last record's offset + 1 or `log_end`
-// of its partition, whichever is higher: only what deletes records, or reserves offsets, writes the latter. One thread at a time; durable when
-// `commit` returns (WAL, synchronous=FULL). The view `log` is for people.
+// A record's row is its position: the number of its partition (20 bits) before its offset (43 bits), so that a
+// partition is a range of the table's own key and an append dirties one page. The end of a log is its last
+// record's offset + 1 or `log_end` of its partition, whichever is higher: only what deletes records, or reserves
+// offsets, writes the latter. One thread at a time; durable when `commit` returns (WAL, synchronous=FULL). The
+// view `log` is for people.
 #pragma once
 
 #include <optional>
@@ -22,17 +23,15 @@ constexpr std::int64_t kSchemaVersion = 1;
 constexpr std::int64_t position_of(std::int64_t partition, Offset offset) {
   return (partition << kOffsetBits) | offset.v;
 }
-constexpr Offset offset_of(std::int64_t position) {
-  return Offset(position & ((std::int64_t{1} << kOffsetBits) - 1));
-}
+constexpr Offset offset_of(std::int64_t position) { return Offset(position & ((std::int64_t{1} << kOffsetBits) - 1)); }
 
 // What is stored of a partition besides its records.
 struct StoredPartition {
   std::int64_t id = 0;
   Offset start{0};
   Offset end{0};
-  Timestamp last{};       // of the newest record there ever was
-  Offset counted_to{0};   // `bytes` are of the records below it
+  Timestamp last{};      // of the newest record there ever was
+  Offset counted_to{0};  // `bytes` are of the records below it
   std::uint64_t bytes = 0;
   Offset cleaned_to{0};  // compaction has gone by up to here
 };
@@ -64,7 +63,7 @@ class LogFile {
   // Creates or opens it. A file of a newer version, of another program, or a damaged one is an error that says so.
   static Result<LogFile> open(const std::string& path, std::int64_t max_pages);
 
-  Result<std::vector<StoredTopic>> topics();    // ends and sizes as they are, records looked at
+  Result<std::vector<StoredTopic>> topics();  // ends and sizes as they are, records looked at
   Result<std::vector<StoredOffset>> offsets();
 
   // ---- Inside one transaction: begin, then these, then commit; after any error, roll back

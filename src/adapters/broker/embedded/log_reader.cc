@@ -43,8 +43,7 @@ Result<Slice> LogReader::read(std::int64_t partition, Offset from, Offset stop, 
     if (!read_.is_null(3)) record.value.emplace(read_.bytes(3));
     if (!read_.is_null(4)) {
       auto headers = decode_headers(read_.bytes(4));
-      if (!headers)
-        return fail(ErrorCode::kMalformed, "damaged headers at offset " + std::to_string(record.offset.v));
+      if (!headers) return fail(ErrorCode::kMalformed, "damaged headers at offset " + std::to_string(record.offset.v));
       record.headers = std::move(*headers);
     }
     const std::size_t size = payload_size(record);

@@ -1,5 +1,5 @@
-// Kafka's murmur2, bit for bit, and its default partitioner: a key goes to the partition where every other client
-// puts it.
+// Kafka's murmur2, bit for bit, and its default partitioner: a key goes to the partition where every other
+// client puts it.
 #pragma once
 
 #include <cstdint>

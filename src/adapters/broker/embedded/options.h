@@ -1,6 +1,7 @@
 // What the embedded broker is told when it opens: its folder, its clock, and a limit for everything that grows.
 //
-// The clock is a seam for tests: all waiting of the broker goes through it. The default reads the machine's clocks.
+// The clock is a seam for tests: all waiting of the broker goes through it. The default reads the machine's
+// clocks.
 #pragma once
 
 #include <condition_variable>
@@ -45,13 +46,13 @@ struct Options {
   // Retention and compaction: how often it is looked at, and how much one transaction deletes.
   Duration upkeep_every{5000};
   std::size_t upkeep_records = 500;
-  std::size_t compact_after = 1000;                       // records that came since the last compaction
-  std::size_t compact_keys = 100000;                      // that one run keeps in memory
-  Duration tombstones_kept = std::chrono::hours(24);      // so that no reader misses one
+  std::size_t compact_after = 1000;                   // records that came since the last compaction
+  std::size_t compact_keys = 100000;                  // that one run keeps in memory
+  Duration tombstones_kept = std::chrono::hours(24);  // so that no reader misses one
 
-  int checkpoint_pages = 4000;    // of the write-ahead log
-  int wal_pages_limit = 50000;    // above it the checkpoint waits for readers
-  std::int64_t max_pages = 0;     // of log.db, by SQLite's own limit; 0: none
+  int checkpoint_pages = 4000;  // of the write-ahead log
+  int wal_pages_limit = 50000;  // above it the checkpoint waits for readers
+  std::int64_t max_pages = 0;   // of log.db, by SQLite's own limit; 0: none
 };
 
 }  // namespace bartleby::embedded

@@ -188,8 +188,8 @@ Result<bool> Upkeep::clean(LogFile& file, Lock& lock, Run& run, Timestamp now) {
   for (const RowSize& row : *rows) {
     const auto newer = row.key ? run.latest.find(*row.key) : run.latest.end();
     const bool superseded = newer != run.latest.end() && row.offset < newer->second;
-    const bool passed = row.tombstone && row.key && row.offset < run.cleaned_before &&
-                        row.timestamp + options_.tombstones_kept <= now;
+    const bool passed =
+        row.tombstone && row.key && row.offset < run.cleaned_before && row.timestamp + options_.tombstones_kept <= now;
     if (!superseded && !passed) {
       ++run.kept;
       continue;

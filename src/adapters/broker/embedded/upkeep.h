@@ -1,9 +1,11 @@
-// Retention and compaction of log.db in small slices, one transaction each, so that no producer waits for more than one.
+// Retention and compaction of log.db in small slices, one transaction each, so that no producer waits for more
+// than one.
 //
-// Called by the writer's thread only. Retention deletes from the front of a partition what is too old or too much, and
-// never what is not yet stable. Compaction of a partition is a run: it notes the last offset of every key that came since
-// the last run, then deletes older records of those keys, and tombstones that the last run has seen and that are
-// old enough for every reader to have passed them. A run that breaks off begins anew; deleting twice is harmless.
+// Called by the writer's thread only. Retention deletes from the front of a partition what is too old or too
+// much, and never what is not yet stable. Compaction of a partition is a run: it notes the last offset of every
+// key that came since the last run, then deletes older records of those keys, and tombstones that the last run
+// has seen and that are old enough for every reader to have passed them. A run that breaks off begins anew;
+// deleting twice is harmless.
 #pragma once
 
 #include <functional>
@@ -37,7 +39,7 @@ class Upkeep {
   struct Run {
     PartitionLog* log;
     std::map<std::string, Offset, std::less<>> latest;
-    Offset bound;     // what lies below it is compacted
+    Offset bound;  // what lies below it is compacted
     Offset cursor;
     bool noting = true;
     Offset cleaned_before;
@@ -54,7 +56,7 @@ class Upkeep {
   const Options& options_;
   Topics& topics_;
   bool round_ = false;
-  std::string topic_;         // where the round is
+  std::string topic_;  // where the round is
   std::size_t partition_ = 0;
   std::vector<std::pair<PartitionLog*, Offset>> deletes_;
   std::vector<PartitionLog*> forced_;

@@ -98,7 +98,8 @@ void Writer::run() {
       options_.clock->wait(lock, work_, std::min(next_tick, next_upkeep_), false);
     }
     if (wal_pages_ < checkpointed_) checkpointed_ = 0;  // SQLite has begun the log anew
-    if (wal_pages_ >= options_.checkpoint_pages + checkpointed_) checkpoint(lock, wal_pages_ >= options_.wal_pages_limit);
+    if (wal_pages_ >= options_.checkpoint_pages + checkpointed_)
+      checkpoint(lock, wal_pages_ >= options_.wal_pages_limit);
   }
 }
 

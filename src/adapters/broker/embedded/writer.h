@@ -1,10 +1,10 @@
-// The one thread that writes log.db: it gathers what is waiting into one transaction, and everybody in it is answered
-// when that is on disk (group commit). Between transactions it does upkeep and checkpoints.
+// The one thread that writes log.db: it gathers what is waiting into one transaction, and everybody in it is
+// answered when that is on disk (group commit). Between transactions it does upkeep and checkpoints.
 //
-// Jobs are queued under the lock of `Core` and written without it; one writer, so offsets are given out in memory. A
-// job's callbacks run under the lock. If a transaction fails, nothing of it is there and every job in it is told; only when
-// the disk does not say whether it has the commit is the answer `kUnknown`, until a later commit has
-// overwritten it. The queue is bounded: producers wait for room.
+// Jobs are queued under the lock of `Core` and written without it; one writer, so offsets are given out in
+// memory. A job's callbacks run under the lock. If a transaction fails, nothing of it is there and every job in
+// it is told; only when the disk does not say whether it has the commit is the answer `kUnknown`, until a later
+// commit has overwritten it. The queue is bounded: producers wait for room.
 #pragma once
 
 #include <atomic>
@@ -42,14 +42,14 @@ struct Job {
   };
 
   Kind kind = Kind::kAppend;
-  std::vector<Record> owned;                 // behind `records`, unless the caller waits
+  std::vector<Record> owned;  // behind `records`, unless the caller waits
   std::span<const Record> records;
-  std::vector<PartitionLog*> where;          // by record
-  std::vector<Offset> offsets;               // by record
-  std::vector<Timestamp> timestamps;         // by record
+  std::vector<PartitionLog*> where;   // by record
+  std::vector<Offset> offsets;        // by record
+  std::vector<Timestamp> timestamps;  // by record
   std::vector<Commit> commits;
   std::size_t bytes = 0;
-  const void* writer = nullptr;              // whose it is, for `writing`
+  const void* writer = nullptr;  // whose it is, for `writing`
   // Each may be empty. `admit` says whether it may still be written; if not, it has answered, or set `error`.
   std::move_only_function<bool()> admit;
   std::move_only_function<Result<void>(LogFile&)> also;  // without the lock, inside the transaction
@@ -112,8 +112,8 @@ class Writer {
   bool upkeep_running_ = false;
   Instant next_upkeep_{};
   Result<void> upkeep_result_;  // of the last slice
-  int wal_pages_ = 0;  // written by SQLite's hook, in this thread
-  int checkpointed_ = 0;  // pages at the last checkpoint
+  int wal_pages_ = 0;           // written by SQLite's hook, in this thread
+  int checkpointed_ = 0;        // pages at the last checkpoint
   std::thread thread_;
 };
 
