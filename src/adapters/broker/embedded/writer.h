@@ -7,7 +7,7 @@
 // commit has overwritten it. The queue is bounded: producers wait for room.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -87,7 +87,9 @@ class Writer {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  using RealTime = std::chrono::steady_clock;
   void run();
+  void wait_for_siblings(Lock& lock);
   void gather();
   void write_batch(Lock& lock);
   Result<void> write();
@@ -105,7 +107,10 @@ class Writer {
   std::condition_variable work_, room_;
   std::deque<std::shared_ptr<Job>> queue_;
   std::size_t queued_bytes_ = 0;
-  std::vector<std::shared_ptr<Job>> batch_;
+  std::vector<std::shared_ptr<Job>> batch_;  // being written
+  std::vector<std::shared_ptr<Job>> over_;   // written, not all answered
+  std::size_t expected_ = 0;                 // jobs of the last batch: as many may come again
+  RealTime::duration commit_time_{};         // of the last batch
   std::uint64_t batches_ = 0;
   bool in_doubt_ = false;
   bool stopping_ = false;
