@@ -13,6 +13,11 @@ Row engine_noop_zipf();
 Row engine_timer();
 Row engine_parked_memory();
 Row engine_behind_parked();
+Row embedded_append_1();  // producers
+Row embedded_append_16();
+Row embedded_append_256();
+Row embedded_append_1_batched();  // against many inserts per transaction
+Row embedded_append_256_batched();
 std::optional<Row> sim();  // nothing where the simulation is not built
 
 }  // namespace bartleby::bench

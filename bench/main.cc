@@ -19,6 +19,11 @@ int main(int argc, char** argv) {
       {"engine_timer", engine_timer},
       {"engine_parked_memory", engine_parked_memory},
       {"engine_behind_parked", engine_behind_parked},
+      {"embedded_append_1", embedded_append_1},
+      {"embedded_append_16", embedded_append_16},
+      {"embedded_append_256", embedded_append_256},
+      {"embedded_append_1_batched", embedded_append_1_batched},
+      {"embedded_append_256_batched", embedded_append_256_batched},
       {"sim", sim},
   };
   const std::vector<std::string_view> wanted(argv + 1, argv + argc);

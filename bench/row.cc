@@ -40,7 +40,7 @@ std::string text(const char* format, ...) {
 }
 
 std::string table_of(const std::vector<Row>& rows) {
-  static constexpr char line[] = "%-22s %10s %-12s %10s %8s  %-28s %-5s %7s\n";
+  static constexpr char line[] = "%-27s %10s %-12s %10s %8s  %-28s %-5s %7s\n";
   std::string out = text(line, "name", "ours", "unit", "peer", "ratio", "goal", "met", "spread");
   for (const Row& r : rows)
     out += text(line, r.name.c_str(), number(r.ours).c_str(), r.unit.c_str(), r.peer ? number(*r.peer).c_str() : "-",
@@ -48,8 +48,8 @@ std::string table_of(const std::vector<Row>& rows) {
                 text("%.1f %%", r.spread * 100).c_str());
   out += "\n";
   for (const Row& r : rows) {
-    if (!r.peer_name.empty()) out += text("%-22s peer: %s\n", r.name.c_str(), r.peer_name.c_str());
-    for (const std::string& note : r.notes) out += text("%-22s %s\n", r.name.c_str(), note.c_str());
+    if (!r.peer_name.empty()) out += text("%-27s peer: %s\n", r.name.c_str(), r.peer_name.c_str());
+    for (const std::string& note : r.notes) out += text("%-27s %s\n", r.name.c_str(), note.c_str());
   }
   return out;
 }

@@ -1,6 +1,7 @@
-# tests/unit     -> unit_tests
-# tests/sim      -> bartleby_sim (library), sim (main.cc), sim_tests (*_test.cc)
-# tests/contract -> contract_tests
+# tests/unit        -> unit_tests
+# tests/sim         -> bartleby_sim (library), sim (main.cc), sim_tests (*_test.cc)
+# tests/contract    -> contract_tests
+# tests/integration -> integration_tests: parts of the program with real files, processes and threads
 
 find_package(GTest REQUIRED)
 set(tests ${CMAKE_SOURCE_DIR}/tests)
@@ -28,6 +29,7 @@ endfunction()
 
 file(GLOB unit_sources CONFIGURE_DEPENDS ${tests}/unit/*.cc)
 file(GLOB contract_sources CONFIGURE_DEPENDS ${tests}/contract/*.cc)
+file(GLOB integration_sources CONFIGURE_DEPENDS ${tests}/integration/*.cc)
 file(GLOB sim_sources CONFIGURE_DEPENDS ${tests}/sim/*.cc)
 set(sim_test_sources ${sim_sources})
 list(FILTER sim_test_sources INCLUDE REGEX "_test\\.cc$")
@@ -56,6 +58,12 @@ set_source_files_properties(${tests}/unit/config_text_test.cc ${tests}/unit/conf
 bartleby_test_program(unit_tests ${unit_sources})
 bartleby_test_program(contract_tests ${contract_sources})
 bartleby_test_program(sim_tests ${sim_test_sources})
+bartleby_test_program(integration_tests ${integration_sources})
+foreach(target unit_tests contract_tests integration_tests)
+  if(TARGET ${target})
+    bartleby_link(${target} bartleby_adapters_broker_embedded)
+  endif()
+endforeach()
 foreach(target contract_tests sim_tests)
   if(TARGET ${target})
     bartleby_link(${target} bartleby_sim)

@@ -1,6 +1,6 @@
 // The broker as a worker sees it: one member of a group, its events, and one atomic write.
 //
-// Requests return at once; answers are events, handed out by `poll`. One thread calls a member. A
+// Requests return at once; answers are events, handed out by `poll`. One thread calls a member (`wake` excepted). A
 // request that names a partition carries its assignment epoch, and one for an epoch that is over is
 // answered as failed and changes nothing. Every write is fenced: it takes effect only while the
 // member still owns all of its partitions. Answers to different requests may come in any order.
@@ -161,8 +161,6 @@ class Member {
 
   // Appends events; waits up to `wait` for the first.
   virtual void poll(std::vector<BrokerEvent>& out, Duration wait) = 0;
-  // Any thread: ends a poll that waits, now or the next time.
-  virtual void wake() = 0;
 
   // Reads from `from` on. May be called again to move.
   virtual void start(PartitionRef ref, Offset from) = 0;
@@ -182,6 +180,9 @@ class Member {
   virtual void read_log_range(std::uint64_t request, TopicPartition tp) = 0;
 
   virtual const std::string& transactional_id() const = 0;
+
+  // Any thread: ends a poll that waits, or the next one that would.
+  virtual void wake() = 0;
 
   // Leaves the group. Partitions that were not released are lost to the others at once.
   virtual void leave() = 0;

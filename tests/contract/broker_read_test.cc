@@ -1,4 +1,6 @@
 // Range reads and what lies in a log besides records: markers, aborted records, gaps.
+#include <thread>
+
 #include "tests/contract/broker_contract.h"
 
 namespace bartleby::contract {
@@ -153,6 +155,18 @@ TEST_P(BrokerContract, ACancelledRangeIsSilent) {
   look_on(rig().quiet());
   EXPECT_EQ(a.count<RangeRead>(), 0u);
   EXPECT_EQ(range(a, tp, Offset(0), Offset(4)).records.size(), 4u);
+}
+
+TEST_P(BrokerContract, AMemberThatWasWokenLosesNothing) {
+  const TopicPartition tp{topic(), Partition(0)};
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  const PartitionRef ref = reading(a, tp);
+  ASSERT_TRUE(await([&] { return a.end(ref) == Offset(0); }));
+  std::thread([&] { a->wake(); }).join();
+  a.poll(rig().limit());  // ends, though nothing has come
+  produce(tp, {"late"});
+  ASSERT_TRUE(await([&] { return a.end(ref) == Offset(1); }));
+  EXPECT_EQ(values(a.records(ref)), std::vector<std::string>{"late"});
 }
 
 TEST_P(BrokerContract, SeveralRangesAreReadAtOnce) {

@@ -26,7 +26,6 @@ class SimMember : public Member {
   SimMember& operator=(const SimMember&) = delete;
 
   void poll(std::vector<BrokerEvent>& out, Duration wait) override;
-  void wake() override {}
   void start(PartitionRef ref, Offset from) override;
   void set_intake(PartitionRef ref, bool open) override;
   void release(PartitionRef ref) override;
@@ -38,6 +37,7 @@ class SimMember : public Member {
   void cancel_range(std::uint64_t request) override;
   void read_log_range(std::uint64_t request, TopicPartition tp) override;
   const std::string& transactional_id() const override { return transactional_id_; }
+  void wake() override {}  // there is no other thread, and waiting takes no time
   void leave() override;
 
   // Called when there is something to poll, and there was nothing before.

@@ -54,7 +54,6 @@ class FragileMember : public Member {
   void crash_in(std::uint32_t calls) { left_ = calls; }
 
   void poll(std::vector<BrokerEvent>& out, Duration wait) override;
-  void wake() override { member_.wake(); }
   void start(PartitionRef ref, Offset from) override { count(), inner_.start(ref, from); }
   void set_intake(PartitionRef ref, bool open) override { count(), inner_.set_intake(ref, open); }
   void release(PartitionRef ref) override { count(), inner_.release(ref); }
@@ -70,6 +69,7 @@ class FragileMember : public Member {
   void cancel_range(std::uint64_t r) override { count(), inner_.cancel_range(r); }
   void read_log_range(std::uint64_t r, TopicPartition tp) override { count(), inner_.read_log_range(r, std::move(tp)); }
   const std::string& transactional_id() const override { return inner_.transactional_id(); }
+  void wake() override { inner_.wake(); }
   void leave() override { inner_.leave(); }
 
  private:
