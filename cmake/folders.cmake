@@ -1,5 +1,5 @@
 # One library per folder of src/: static, or header-only when the folder has no .cc file. A folder without
-# any file makes no target. Targets are named bartleby_<folder>.
+# any file makes no target. Targets are named bartleby_<folder>, with _ for / where folders are nested.
 
 # Links only those of the named libraries that exist.
 function(bartleby_link target)
@@ -18,7 +18,7 @@ endfunction()
 function(bartleby_library folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.h)
-  set(target bartleby_${folder})
+  string(REPLACE "/" "_" target bartleby_${folder})
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
@@ -30,6 +30,7 @@ function(bartleby_library folder)
   endif()
   target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   list(TRANSFORM ARGN PREPEND bartleby_ OUTPUT_VARIABLE libraries)
+  list(TRANSFORM libraries REPLACE "/" "_")
   bartleby_link(${target} ${libraries})
 endfunction()
 

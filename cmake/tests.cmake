@@ -49,7 +49,10 @@ if(sim_main)
   bartleby_link(sim bartleby_sim)
 endif()
 
-bartleby_test_program(unit_tests ${unit_sources})
+# Servers that tests start, and other things that more than one test needs.
+file(GLOB support_sources CONFIGURE_DEPENDS ${tests}/support/*.cc)
+bartleby_test_program(unit_tests ${unit_sources} ${support_sources})
+bartleby_link(unit_tests bartleby_adapters_handler_http)
 bartleby_test_program(contract_tests ${contract_sources})
 bartleby_test_program(sim_tests ${sim_test_sources})
 foreach(target contract_tests sim_tests)

@@ -1,0 +1,20 @@
+// One endpoint as the loop sees it: its settings, and the requests that wait for it. Checked when made;
+// what changes is touched by the loop's thread alone.
+#pragma once
+
+#include <deque>
+
+#include "adapters/handler/http/http_loop.h"
+
+namespace bartleby {
+
+struct HttpTarget {
+  explicit HttpTarget(HttpTargetOptions o) : options(std::move(o)) {}
+
+  const HttpTargetOptions options;
+  std::deque<HttpLoop::Job> waiting;
+  std::size_t resolving = 0;
+  bool listed = false;  // among those that have something waiting
+};
+
+}  // namespace bartleby
