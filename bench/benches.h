@@ -13,6 +13,8 @@ Row engine_noop_zipf();
 Row engine_timer();
 Row engine_parked_memory();
 Row engine_behind_parked();
+Row push();
+Row push_slow();
 std::optional<Row> sim();  // nothing where the simulation is not built
 
 }  // namespace bartleby::bench

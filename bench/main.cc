@@ -19,6 +19,8 @@ int main(int argc, char** argv) {
       {"engine_timer", engine_timer},
       {"engine_parked_memory", engine_parked_memory},
       {"engine_behind_parked", engine_behind_parked},
+      {"push", push},
+      {"push_slow", push_slow},
       {"sim", sim},
   };
   const std::vector<std::string_view> wanted(argv + 1, argv + argc);

@@ -1,6 +1,6 @@
 // The machine's clocks, for the edges: adapters and threads. What decides takes `Now` as an argument instead.
 //
-// `Instant` counts from the machine's start, as CLOCK_MONOTONIC does: comparable within a process, not between machines.
+// `Instant` counts from the start of the machine: comparable within a process, not between machines.
 #pragma once
 
 #include <chrono>
