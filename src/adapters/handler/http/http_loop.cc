@@ -316,7 +316,8 @@ Result<std::shared_ptr<HttpTarget>> HttpLoop::target(HttpTargetOptions options) 
   const bool known = found == "http" || found == "https";
   curl_free(scheme);
   if (!known) return fail(ErrorCode::kInvalid, "neither http nor https: " + options.url);
-  return std::make_shared<HttpTarget>(std::move(options));
+  static std::atomic<std::uint64_t> last_id{0};
+  return std::make_shared<HttpTarget>(++last_id, std::move(options));
 }
 
 void HttpLoop::post(std::shared_ptr<HttpTarget> target, HttpRequest request, HttpDone done) {

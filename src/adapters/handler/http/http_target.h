@@ -9,8 +9,9 @@
 namespace bartleby {
 
 struct HttpTarget {
-  explicit HttpTarget(HttpTargetOptions o) : options(std::move(o)) {}
+  HttpTarget(std::uint64_t i, HttpTargetOptions o) : id(i), options(std::move(o)) {}
 
+  const std::uint64_t id;  // from 1, never used again
   const HttpTargetOptions options;
   std::deque<HttpLoop::Job> waiting;
   std::size_t resolving = 0;

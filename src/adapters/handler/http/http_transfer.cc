@@ -78,10 +78,28 @@ bool HttpTransfer::prepare(std::shared_ptr<HttpTarget> target, HttpRequest reque
     static_cast<void>(headers_.release());
     headers_.reset(longer);
   }
-  const HttpTargetOptions& o = target_->options;
+  bool ok = configured_for_ == target_->id || configure();
   CURL* e = easy_.get();
+  const auto set = [&](CURLoption option, auto value) { ok = ok && curl_easy_setopt(e, option, value) == CURLE_OK; };
+  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+  set(CURLOPT_POSTFIELDS, request_.body.empty() ? "" : request_.body.data());
+  set(CURLOPT_HTTPHEADER, headers_.get());
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::clamp<std::int64_t>(left.count(), 1, INT32_MAX)));
+  if (ok) {
+    resolving_ = true;
+    ++target_->resolving;
+  }
+  return ok;
+}
+
+// Everything that is the same for all requests to this target; nothing stays of another one.
+bool HttpTransfer::configure() {
+  configured_for_ = 0;
+  CURL* e = easy_.get();
+  curl_easy_reset(e);
+  const HttpTargetOptions& o = target_->options;
   bool ok = true;
-  const auto set = [&](CURLoption option, auto value) { ok &= curl_easy_setopt(e, option, value) == CURLE_OK; };
+  const auto set = [&](CURLoption option, auto value) { ok = ok && curl_easy_setopt(e, option, value) == CURLE_OK; };
   set(CURLOPT_URL, o.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -90,10 +108,6 @@ bool HttpTransfer::prepare(std::shared_ptr<HttpTarget> target, HttpRequest reque
   set(CURLOPT_QUICK_EXIT, 1L);  // else ending it while its name is being resolved blocks the loop until that is over
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_POST, 1L);
-  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
-  set(CURLOPT_POSTFIELDS, request_.body.empty() ? "" : request_.body.data());
-  set(CURLOPT_HTTPHEADER, headers_.get());
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::clamp<std::int64_t>(left.count(), 1, INT32_MAX)));
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(std::max<std::int64_t>(1, o.connect_timeout.count())));
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
@@ -109,10 +123,7 @@ bool HttpTransfer::prepare(std::shared_ptr<HttpTarget> target, HttpRequest reque
   set(CURLOPT_HEADERDATA, static_cast<void*>(this));
   set(CURLOPT_WRITEFUNCTION, &HttpTransfer::on_body);
   set(CURLOPT_WRITEDATA, static_cast<void*>(this));
-  if (ok) {
-    resolving_ = true;
-    ++target_->resolving;
-  }
+  if (ok) configured_for_ = target_->id;
   return ok;
 }
 
@@ -120,7 +131,6 @@ void HttpTransfer::release() {
   resolved();
   budget_.left += borrowed_;
   borrowed_ = header_bytes_ = body_bytes_ = 0;
-  if (easy_) curl_easy_reset(easy_.get());
   headers_.reset();
   target_.reset();
   request_ = {};

@@ -1,7 +1,7 @@
 // One POST on its way: an easy handle, what it needs alive, and the answer as it arrives.
 //
-// Lives on the loop's thread. `prepare` sets every option anew, so that a handle used for another target keeps
-// nothing of it but the connections, which the multi handle owns.
+// Lives on the loop's thread. A handle that served another target is reset first and keeps nothing of it but the
+// connections, which the multi handle owns; for the same target only what differs by request is set anew.
 #pragma once
 
 #include <curl/curl.h>
@@ -53,6 +53,7 @@ class HttpTransfer {
   static std::size_t on_header(char* bytes, std::size_t one, std::size_t size, void* self);
   static std::size_t on_body(char* bytes, std::size_t one, std::size_t size, void* self);
 
+  bool configure();
   bool header_line(std::string_view line);
   bool body_bytes(std::string_view bytes);
   void resolved();
@@ -64,6 +65,7 @@ class HttpTransfer {
   std::shared_ptr<HttpTarget> target_;
   HttpRequest request_;
   HttpDone done_;
+  std::uint64_t configured_for_ = 0;  // id of a target; 0: none
   HttpReply reply_;
   std::size_t header_bytes_ = 0, body_bytes_ = 0, borrowed_ = 0;
   Transport given_up_ = Transport::kReplied;   // why one of our callbacks ended it
