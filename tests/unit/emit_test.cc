@@ -69,10 +69,10 @@ TEST(Problem, BecomesAnErrorText) {
   const auto error = error_from_problem(
       R"({"type":"/problems/no-money","title":"No money","detail":"balance is 3","stack":"at pay","status":402})");
   EXPECT_EQ(error, (ErrorText{"/problems/no-money", "No money: balance is 3", "at pay"}));
-EXPECT_EQ(error_from_problem(R"({"type":"about:blank","detail":"d","title":7})"), (ErrorText{"", "d", ""}));
-EXPECT_FALSE(error_from_problem("[]"));
-EXPECT_FALSE(error_from_problem(std::string(1000, '[')));
-EXPECT_FALSE(error_from_problem(""));
+  EXPECT_EQ(error_from_problem(R"({"type":"about:blank","detail":"d","title":7})"), (ErrorText{"", "d", ""}));
+  EXPECT_FALSE(error_from_problem("[]"));
+  EXPECT_FALSE(error_from_problem(std::string(1000, '[')));
+  EXPECT_FALSE(error_from_problem(""));
 }
 
 }  // namespace
