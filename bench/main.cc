@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
       {"embedded_append_256", embedded_append_256},
       {"embedded_append_1_batched", embedded_append_1_batched},
       {"embedded_append_256_batched", embedded_append_256_batched},
+      {"push", push},
+      {"push_slow", push_slow},
       {"sim", sim},
   };
   const std::vector<std::string_view> wanted(argv + 1, argv + argc);

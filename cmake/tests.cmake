@@ -55,7 +55,10 @@ endif()
 # Some tests read tables of cases, or compare a document with what the program would write.
 set_source_files_properties(${tests}/unit/config_text_test.cc ${tests}/unit/config_mistakes_test.cc
                             PROPERTIES COMPILE_DEFINITIONS BARTLEBY_SOURCE="${CMAKE_SOURCE_DIR}")
-bartleby_test_program(unit_tests ${unit_sources})
+# Servers that tests start, and other things that more than one test needs.
+file(GLOB support_sources CONFIGURE_DEPENDS ${tests}/support/*.cc)
+bartleby_test_program(unit_tests ${unit_sources} ${support_sources})
+bartleby_link(unit_tests bartleby_adapters_handler_http)
 bartleby_test_program(contract_tests ${contract_sources})
 bartleby_test_program(sim_tests ${sim_test_sources})
 bartleby_test_program(integration_tests ${integration_sources})

@@ -6,10 +6,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "base/time.h"
 
 namespace bartleby {
+
+using TellTime = std::function<Now()>;
+
+inline Now system_now() {
+  using std::chrono::duration_cast;
+  return {Instant(duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())),
+          Timestamp(duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()))};
+}
 
 class Clock {
  public:
@@ -25,10 +34,7 @@ class SystemClock : public Clock {
   Now now() const override {
     using std::chrono::duration_cast;
     const auto steady = std::chrono::steady_clock::now();
-    if (speed_ == 1) {
-      const auto wall = std::chrono::system_clock::now().time_since_epoch();
-      return {Instant(duration_cast<Duration>(steady.time_since_epoch())), Timestamp(duration_cast<Duration>(wall))};
-    }
+    if (speed_ == 1) return system_now();
     const Duration passed(
         static_cast<std::int64_t>(std::chrono::duration<double, std::milli>(steady - began_steady_).count() * speed_));
     return {Instant(duration_cast<Duration>(began_steady_.time_since_epoch()) + passed),

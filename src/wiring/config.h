@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/log.h"
 #include "codec/match.h"
 #include "engine/config.h"
 #include "wiring/config_check.h"
@@ -77,9 +78,6 @@ struct WorkerConfig {
 struct BrokerConfig {
   std::string name;  // the embedded log is the only kind
 };
-
-enum class LogFormat : std::uint8_t { kText, kJson };
-enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError };
 
 struct HeartbeatConfig {
   Duration every{}, ttl{}, stopping_ttl{}, missing_after{}, idle_after{}, stopping_after{}, forget_after{};

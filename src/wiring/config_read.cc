@@ -158,7 +158,7 @@ Config read_config(ConfigNode resolved) {
   out.log_format = text(log, "format") == "json" ? LogFormat::kJson : LogFormat::kText;
   const std::string& level = text(log, "level");
   out.log_level = level == "debug"   ? LogLevel::kDebug
-                  : level == "warn"  ? LogLevel::kWarn
+                  : level == "warn"  ? LogLevel::kWarning
                   : level == "error" ? LogLevel::kError
                                      : LogLevel::kInfo;
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));

@@ -1,0 +1,52 @@
+// A request and its response as routes see them: plain data, no library's types.
+//
+// Everything in a request is bounded before a route sees it (server/http_server.h). A route answers once, now or later,
+// from any thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bartleby {
+
+struct Request {
+  std::string method;
+  std::string path;                                          // percent-decoded, without the query
+  std::vector<std::pair<std::string, std::string>> query;    // decoded, in order
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string body;
+  std::string request_id;
+  std::map<std::string, std::string> parameters;  // of the route's pattern
+
+  std::optional<std::string_view> header(std::string_view name) const {
+    for (const auto& [n, value] : headers)
+      if (n == name) return value;
+    return std::nullopt;
+  }
+  std::optional<std::string_view> query_value(std::string_view name) const {
+    for (const auto& [n, value] : query)
+      if (n == name) return value;
+    return std::nullopt;
+  }
+  const std::string& parameter(const std::string& name) const { return parameters.at(name); }
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+using Respond = std::move_only_function<void(Response)>;
+
+// Percent-decoding; nullopt: not well formed.
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank = false);
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text);
+
+}  // namespace bartleby

@@ -1,0 +1,232 @@
+#include "server/http_server.h"
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <thread>
+#include <vector>
+
+#include "server/problem.h"
+
+namespace bartleby {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using Socket = asio::ip::tcp::socket;
+using Stream = beast::tcp_stream;
+using boost::system::error_code;
+
+auto quietly(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+// What went wrong while a request was read, for whoever still listens; nothing for one who has gone.
+std::optional<Response> refusal(const error_code& failed, const ServerOptions& options) {
+  if (failed == http::error::end_of_stream || failed == asio::error::eof || failed == asio::error::connection_reset ||
+      failed == asio::error::operation_aborted)
+    return std::nullopt;
+  if (failed == http::error::header_limit)
+    return problem(ProblemType::kTooLarge,
+                   "the headers are larger than " + std::to_string(options.max_header) + " bytes");
+  if (failed == http::error::body_limit)
+    return problem(ProblemType::kTooLarge, "the body is larger than " + std::to_string(options.max_body) + " bytes");
+  if (failed == beast::error::timeout) return problem(ProblemType::kMalformed, "the request did not arrive in time");
+  return problem(ProblemType::kMalformed, "this is not HTTP: " + failed.message());
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  State(ServerOptions o, const Router& r, Log& l)
+      : options(std::move(o)), router(r), log(l), context(static_cast<int>(options.threads)), acceptor(context) {}
+
+  const ServerOptions options;
+  const Router& router;
+  Log& log;
+  asio::io_context context;
+  asio::ip::tcp::acceptor acceptor;
+  std::vector<std::jthread> threads;
+  std::atomic<std::size_t> connections{0};
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<bool> stopping{false};
+
+  asio::awaitable<void> accept(std::shared_ptr<State> self);
+  asio::awaitable<void> serve(std::shared_ptr<State> self, Socket socket);
+  asio::awaitable<Response> routed(Request request);
+  asio::awaitable<bool> send(Stream& stream, Response response, bool keep, unsigned version, bool head);
+};
+
+asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<State> self) {
+  while (!stopping) {
+    error_code failed;
+    Socket socket(asio::make_strand(context));
+    co_await acceptor.async_accept(socket, quietly(failed));
+    if (stopping) co_return;
+    if (failed) {
+      // Mostly out of file descriptors: pressing on would only burn the processor.
+      asio::steady_timer pause(context, std::chrono::milliseconds(50));
+      co_await pause.async_wait(quietly(failed));
+      continue;
+    }
+    if (connections >= options.max_connections) {
+      socket.close(failed);  // one more than there may be: the client sees it at once
+      continue;
+    }
+    ++connections;
+    const auto strand = socket.get_executor();
+    asio::co_spawn(strand, serve(self, std::move(socket)), [self](std::exception_ptr) { --self->connections; });
+  }
+}
+
+asio::awaitable<void> HttpServer::State::serve(std::shared_ptr<State> self, Socket socket) {
+  error_code failed;
+  socket.set_option(asio::ip::tcp::no_delay(true), failed);
+  Stream stream(std::move(socket));
+  beast::flat_buffer buffer;
+  while (!stopping) {
+    http::request_parser<http::string_body> parser;
+    parser.header_limit(static_cast<std::uint32_t>(options.max_header));
+    parser.body_limit(options.max_body);
+    if (buffer.size() == 0) {  // the next request may be long in coming, but not the rest of it
+      stream.expires_after(options.idle_time);
+      const std::size_t n = co_await stream.async_read_some(buffer.prepare(4096), quietly(failed));
+      if (failed) break;
+      buffer.commit(n);
+    }
+    stream.expires_after(options.header_time);
+    co_await http::async_read_header(stream, buffer, parser, quietly(failed));
+    const unsigned version = parser.get().version();
+    const bool head = parser.get().method() == http::verb::head;
+    if (!failed && parser.get().count(http::field::transfer_encoding) > 0 &&
+        parser.get().count(http::field::content_length) > 0) {
+      // Two lengths: whoever stands before us may have believed the other one.
+      (void)co_await send(stream, problem(ProblemType::kMalformed, "both Content-Length and Transfer-Encoding"), false,
+                          version, head);
+      break;
+    }
+    if (!failed && lower(parser.get()[http::field::expect]) == "100-continue") {
+      http::response<http::empty_body> go(http::status::continue_, version);
+      co_await http::async_write(stream, go, quietly(failed));
+    }
+    if (!failed) {
+      stream.expires_after(options.body_time);
+      co_await http::async_read(stream, buffer, parser, quietly(failed));
+    }
+    if (failed) {
+      if (auto response = refusal(failed, options)) {
+        stream.expires_after(options.write_time);
+        (void)co_await send(stream, std::move(*response), false, version == 0 ? 11 : version, head);
+      }
+      break;
+    }
+    auto message = parser.release();
+    const bool keep = message.keep_alive() && !stopping;
+    Request request;
+    request.method = std::string(message.method_string());
+    request.request_id = "req_" + std::to_string(++requests);
+    const std::string_view target(message.target().data(), message.target().size());
+    const std::size_t mark = target.find('?');
+    const auto path = percent_decoded(target.substr(0, mark));
+    for (const auto& field : message)
+      request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
+                                   std::string(field.value()));
+    request.body = std::move(message.body());
+    Response response;
+    const std::string instance(target.substr(0, 200));
+    if (!path || !path->starts_with('/')) {
+      response = problem(ProblemType::kMalformed, "the path cannot be read");
+    } else {
+      request.path = *path;
+      if (mark != std::string_view::npos) request.query = parse_query(target.substr(mark + 1));
+      const std::string request_id = request.request_id;
+      stream.expires_never();  // a claim may wait for long; the route has its own limits
+      response = co_await routed(std::move(request));
+      complete_problem(response, instance, request_id);
+    }
+    stream.expires_after(options.write_time);
+    if (!co_await send(stream, std::move(response), keep, version, head) || !keep) break;
+  }
+  stream.socket().shutdown(Socket::shutdown_both, failed);
+}
+
+// The route may answer on any thread; the connection goes on on its own.
+asio::awaitable<Response> HttpServer::State::routed(Request request) {
+  const auto executor = co_await asio::this_coro::executor;
+  co_return co_await asio::async_initiate<decltype(asio::use_awaitable), void(Response)>(
+      [this, executor](auto handler, Request asked) {
+        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        router.answer(std::move(asked), [shared, executor](Response response) mutable {
+          asio::post(executor, [shared, response = std::move(response)]() mutable { (*shared)(std::move(response)); });
+        });
+      },
+      asio::use_awaitable, std::move(request));
+}
+
+asio::awaitable<bool> HttpServer::State::send(Stream& stream, Response response, bool keep, unsigned version,
+                                              bool head) {
+  http::response<http::string_body> message(static_cast<http::status>(response.status), version);
+  message.set(http::field::content_type, response.content_type);
+  message.set("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+  message.keep_alive(keep);
+  message.body() = std::move(response.body);
+  message.prepare_payload();
+  if (head) message.body().clear();  // its length is told all the same
+  error_code failed;
+  co_await http::async_write(stream, message, quietly(failed));
+  co_return !failed;
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, const Router& router, Log& log) {
+  auto state = std::make_shared<State>(std::move(options), router, log);
+  error_code failed;
+  const auto address = asio::ip::make_address(state->options.address, failed);
+  if (failed) return fail(ErrorCode::kInvalid, "not an address: " + state->options.address);
+  const asio::ip::tcp::endpoint endpoint(address, state->options.port);
+  state->acceptor.open(endpoint.protocol(), failed);
+  if (!failed) state->acceptor.set_option(asio::socket_base::reuse_address(true), failed);
+  if (!failed) state->acceptor.bind(endpoint, failed);
+  if (!failed) state->acceptor.listen(asio::socket_base::max_listen_connections, failed);
+  if (failed)
+    return fail(ErrorCode::kUnavailable, "cannot listen on " + state->options.address + ":" +
+                                             std::to_string(state->options.port) + ": " + failed.message());
+  asio::co_spawn(state->context, state->accept(state), asio::detached);
+  for (std::size_t i = 0; i < state->options.threads; ++i)
+    state->threads.emplace_back([context = &state->context] { context->run(); });
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+}
+
+HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+HttpServer::~HttpServer() { stop(); }
+
+std::uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+
+void HttpServer::stop() {
+  if (state_->stopping.exchange(true)) return;
+  asio::post(state_->context, [state = state_.get()] {
+    error_code failed;
+    state->acceptor.close(failed);
+  });
+  // Requests under way get a moment to end; idle connections are cut.
+  for (int i = 0; i < 50 && state_->connections > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  state_->context.stop();
+  state_->threads.clear();
+}
+
+}  // namespace bartleby

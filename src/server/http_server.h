@@ -1,0 +1,50 @@
+// The HTTP server: connections, limits and time-outs; what is asked goes to the router.
+//
+// Its own small pool of threads; routes run on it and must not block for long. Everything is bounded before it is
+// parsed: connections, header bytes, body bytes (before they are read, where the length is told), time for the headers,
+// for the body and for the answer to be taken. A client that breaks a limit gets a problem document where it still
+// listens. `stop` ends the accepting, gives requests under way a moment, and closes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "server/router.h"
+
+namespace bartleby {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 1853;  // 0: any free one
+  std::size_t threads = 2;
+  std::size_t max_connections = 2000;
+  std::size_t max_header = 16 * 1024;
+  std::size_t max_body = std::size_t{8} << 20;
+  std::chrono::milliseconds header_time{
+      10000};  // from the first byte, or for the next request on a kept connection: idle_time
+  std::chrono::milliseconds body_time{30000};
+  std::chrono::milliseconds write_time{30000};
+  std::chrono::milliseconds idle_time{60000};
+};
+
+class HttpServer {
+ public:
+  // Listening when it returns. The router must outlive the server.
+  static Result<std::unique_ptr<HttpServer>> start(ServerOptions options, const Router& router, Log& log);
+  ~HttpServer();
+
+  std::uint16_t port() const;
+  void stop();
+
+ private:
+  struct State;
+  explicit HttpServer(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace bartleby

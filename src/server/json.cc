@@ -1,0 +1,150 @@
+#include "server/json.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "codec/base64.h"
+#include "codec/time_text.h"
+#include "codec/utf8.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kDepth = 64;
+
+// 250ms 10s 5m 1h 30d
+struct Unit {
+  std::string_view name;
+  std::int64_t ms;
+};
+constexpr Unit kUnits[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+
+}  // namespace
+
+Response json_response(const json::value& body, int status) {
+  Response r;
+  r.status = status;
+  r.body = json::serialize(body);
+  return r;
+}
+
+json::value json_bytes(const Bytes& bytes) {
+  if (!bytes) return nullptr;
+  if (is_utf8(*bytes)) return json::string(*bytes);
+  std::string text;
+  append_base64(text, *bytes, Base64::kPadded);
+  return json::object{{"base64", text}};
+}
+
+json::value json_time(std::optional<Timestamp> at) {
+  if (!at) return nullptr;
+  return json::string(time_text(*at));
+}
+
+json::array json_headers(const Headers& headers) {
+  json::array list;
+  for (const auto& [name, value] : headers)
+    list.push_back(json::array{json_bytes(Bytes(std::string_view(name))), json_bytes(value)});
+  return list;
+}
+
+std::expected<json::object, Response> read_object(const Request& request) {
+  json::parse_options options;
+  options.max_depth = kDepth;
+  json::error_code failed;
+  json::value body = json::parse(request.body, failed, {}, options);
+  if (failed == json::error::too_deep)
+    return std::unexpected(
+        problem(ProblemType::kMalformed, "the JSON is nested deeper than " + std::to_string(kDepth)));
+  if (failed) return std::unexpected(problem(ProblemType::kMalformed, "the body is not JSON: " + failed.message()));
+  if (!body.is_object())
+    return std::unexpected(problem(ProblemType::kInvalid, "the body must be a JSON object", {{"", "not an object"}}));
+  return std::move(body.as_object());
+}
+
+const json::value* Fields::take(std::string_view name) {
+  known_.emplace_back(name);
+  const json::value* found = object_.if_contains(name);
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+const json::value* Fields::value(std::string_view name) { return take(name); }
+
+void Fields::wrong(std::string_view name, std::string detail) {
+  errors_.push_back({at_ + "/" + std::string(name), std::move(detail)});
+}
+
+std::optional<std::string> Fields::text(std::string_view name, std::size_t longest) {
+  const json::value* v = take(name);
+  if (v == nullptr) return std::nullopt;
+  if (!v->is_string()) return wrong(name, "must be a string"), std::nullopt;
+  if (v->as_string().size() > longest)
+    return wrong(name, "must be no longer than " + std::to_string(longest) + " bytes"), std::nullopt;
+  return std::string(v->as_string());
+}
+
+std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t least, std::int64_t most) {
+  const json::value* v = take(name);
+  if (v == nullptr) return std::nullopt;
+  json::error_code failed;
+  const auto number = v->is_double() ? 0 : v->to_number<std::int64_t>(failed);
+  if (v->is_double() || failed || number < least || number > most)
+    return wrong(name, "must be an integer from " + std::to_string(least) + " to " + std::to_string(most)),
+           std::nullopt;
+  return number;
+}
+
+std::optional<bool> Fields::truth(std::string_view name) {
+  const json::value* v = take(name);
+  if (v == nullptr) return std::nullopt;
+  if (!v->is_bool()) return wrong(name, "must be true or false"), std::nullopt;
+  return v->as_bool();
+}
+
+std::optional<Duration> Fields::duration(std::string_view name, Duration longest) {
+  const auto given = text(name, 32);
+  if (!given) return std::nullopt;
+  const auto d = duration_of(*given);
+  if (!d || *d > longest)
+    return wrong(name, "must be a duration such as 250ms, 10s, 5m, 1h, at most " +
+                           std::to_string(longest.count() / 1000) + "s"),
+           std::nullopt;
+  return d;
+}
+
+std::optional<Bytes> Fields::bytes(std::string_view name) {
+  known_.emplace_back(name);
+  const json::value* v = object_.if_contains(name);
+  if (v == nullptr) return std::nullopt;
+  if (v->is_null()) return Bytes();
+  if (v->is_string()) return Bytes(std::string_view(v->as_string()));
+  if (v->is_object() && v->as_object().size() == 1 && v->as_object().contains("base64") &&
+      v->at("base64").is_string()) {
+    std::string decoded;
+    if (append_from_base64(decoded, std::string_view(v->at("base64").as_string()), Base64::kPadded))
+      return Bytes(std::string_view(decoded));
+  }
+  wrong(name, "must be a string or {\"base64\": \"…\"}");
+  return std::nullopt;
+}
+
+std::optional<Response> Fields::mistakes() {
+  for (const auto& field : object_)
+    if (std::ranges::find(known_, std::string_view(field.key())) == known_.end())
+      wrong(std::string_view(field.key()).substr(0, 100), "is not a field of this request");
+  if (errors_.empty()) return std::nullopt;
+  std::string detail = errors_.front().pointer + " " + errors_.front().detail;
+  return problem(ProblemType::kInvalid, std::move(detail), errors_);
+}
+
+std::optional<Duration> duration_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || number < 0 || number > 1000000000) return std::nullopt;
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const Unit& u : kUnits)
+    if (u.name == unit) return Duration(number * u.ms);
+  return std::nullopt;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,89 @@
+#include "server/problem.h"
+
+#include <array>
+#include <boost/json.hpp>
+
+namespace bartleby {
+namespace {
+
+namespace json = boost::json;
+
+struct Row {
+  ProblemType type;
+  int status;
+  std::string_view name;
+  std::string_view title;
+};
+constexpr std::array kRows = {
+    Row{ProblemType::kMalformed, 400, "malformed", "The request cannot be read"},
+    Row{ProblemType::kInvalidQuery, 400, "invalid-query", "The query makes no sense"},
+    Row{ProblemType::kNotFound, 404, "not-found", "There is no such thing"},
+    Row{ProblemType::kMethodNotAllowed, 405, "method-not-allowed", "The thing does not take this method"},
+    Row{ProblemType::kConflict, 409, "conflict", "Something else stands in the way"},
+    Row{ProblemType::kWrongState, 409, "wrong-state", "It is not in the state for this"},
+    Row{ProblemType::kGone, 410, "gone", "It is no more"},
+    Row{ProblemType::kTooLarge, 413, "too-large", "Too large"},
+    Row{ProblemType::kUnsupportedType, 415, "unsupported-type", "This content type is not read here"},
+    Row{ProblemType::kInvalid, 422, "invalid", "A field has a value it cannot have"},
+    Row{ProblemType::kTooMany, 429, "too-many", "Too many at once"},
+    Row{ProblemType::kStoreUnavailable, 503, "store-unavailable", "The store does not answer"},
+    Row{ProblemType::kBrokerUnavailable, 503, "broker-unavailable", "The broker does not answer"},
+    Row{ProblemType::kInstanceUnreachable, 503, "instance-unreachable", "The instance does not answer"},
+};
+
+const Row& row(ProblemType type) { return kRows.at(static_cast<std::size_t>(type)); }
+
+}  // namespace
+
+int status_of(ProblemType type) { return row(type).status; }
+std::string_view name(ProblemType type) { return row(type).name; }
+
+Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors) {
+  const Row& r = row(type);
+  json::object body;
+  body["type"] = "/problems/" + std::string(r.name);
+  body["title"] = r.title;
+  body["status"] = r.status;
+  body["detail"] = detail;
+  if (!errors.empty()) {
+    json::array list;
+    for (const FieldError& e : errors) list.push_back(json::object{{"pointer", e.pointer}, {"detail", e.detail}});
+    body["errors"] = std::move(list);
+  }
+  Response response{.status = r.status, .content_type = "application/problem+json", .body = {}, .headers = {}};
+  response.body = json::serialize(body);
+  return response;
+}
+
+Response problem(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kMalformed:
+      return problem(ProblemType::kMalformed, error.message);
+    case ErrorCode::kTooLarge:
+      return problem(ProblemType::kTooLarge, error.message);
+    case ErrorCode::kNotFound:
+      return problem(ProblemType::kNotFound, error.message);
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kInvalid:
+      return problem(ProblemType::kInvalid, error.message);
+    case ErrorCode::kFenced:
+      return problem(ProblemType::kConflict, error.message);
+    case ErrorCode::kUnavailable:
+      break;
+  }
+  Response response = problem(ProblemType::kBrokerUnavailable, error.message);
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+void complete_problem(Response& response, const std::string& instance, const std::string& request_id) {
+  if (response.content_type != "application/problem+json") return;
+  json::error_code failed;
+  json::value body = json::parse(response.body, failed);
+  if (failed || !body.is_object()) return;
+  body.as_object()["instance"] = instance;
+  body.as_object()["request_id"] = request_id;
+  response.body = json::serialize(body);
+}
+
+}  // namespace bartleby

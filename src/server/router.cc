@@ -1,0 +1,113 @@
+#include "server/router.h"
+
+#include <algorithm>
+
+#include "server/problem.h"
+
+namespace bartleby {
+namespace {
+
+std::vector<std::string_view> segments(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const std::size_t end = path.find('/');
+    parts.push_back(path.substr(0, end));
+    path = end == std::string_view::npos ? std::string_view() : path.substr(end);
+  }
+  return parts;
+}
+
+// One segment of the path against one of the pattern.
+bool matches(std::string_view pattern, std::string_view given, std::map<std::string, std::string>& parameters) {
+  if (!pattern.starts_with('{')) return pattern == given;
+  const std::size_t close = pattern.find('}');
+  const std::string_view verb = pattern.substr(close + 1);
+  if (given.size() <= verb.size() || !given.ends_with(verb)) return false;
+  given.remove_suffix(verb.size());
+  parameters[std::string(pattern.substr(1, close - 1))] = std::string(given);
+  return true;
+}
+
+bool matches(const Route& route, std::string_view path, std::map<std::string, std::string>& parameters) {
+  const auto wanted = segments(route.pattern);
+  const auto given = segments(path);
+  if (wanted.size() != given.size()) return false;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!matches(wanted[i], given[i], parameters)) return false;
+  return true;
+}
+
+}  // namespace
+
+void Router::add(std::string method, std::string pattern, std::string summary,
+                 std::function<void(Request&, Respond)> answer) {
+  routes_.push_back({std::move(method), std::move(pattern), std::move(summary), std::move(answer)});
+}
+
+void Router::add(std::string method, std::string pattern, std::string summary,
+                 std::function<Response(Request&)> answer) {
+  add(std::move(method), std::move(pattern), std::move(summary),
+      [answer = std::move(answer)](Request& request, Respond respond) { respond(answer(request)); });
+}
+
+void Router::answer(Request request, Respond respond) const {
+  std::string allowed;
+  for (const Route& route : routes_) {
+    std::map<std::string, std::string> parameters;
+    if (!matches(route, request.path, parameters)) continue;
+    const bool head = request.method == "HEAD" && route.method == "GET";
+    if (route.method != request.method && !head) {
+      allowed += (allowed.empty() ? "" : ", ") + route.method;
+      continue;
+    }
+    request.parameters = std::move(parameters);
+    route.answer(request, std::move(respond));
+    return;
+  }
+  if (allowed.empty()) return respond(problem(ProblemType::kNotFound, "no such path: " + request.path));
+  Response refused = problem(ProblemType::kMethodNotAllowed, request.path + " takes " + allowed);
+  refused.headers.emplace_back("Allow", allowed);
+  respond(std::move(refused));
+}
+
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank) {
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus_is_blank) {
+      out += ' ';
+    } else if (text[i] == '%') {
+      if (i + 2 >= text.size() || digit(text[i + 1]) < 0 || digit(text[i + 2]) < 0) return std::nullopt;
+      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text) {
+  constexpr std::size_t kMost = 64;
+  std::vector<std::pair<std::string, std::string>> values;
+  while (!text.empty() && values.size() < kMost) {
+    const std::size_t end = text.find('&');
+    const std::string_view part = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    const std::size_t equals = part.find('=');
+    const auto name = percent_decoded(part.substr(0, equals), true);
+    const auto value = equals == std::string_view::npos ? std::optional<std::string>("")
+                                                        : percent_decoded(part.substr(equals + 1), true);
+    if (name && value && !name->empty()) values.emplace_back(*name, *value);
+  }
+  return values;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,131 @@
+// Attempts that something outside finishes: claim (pull), finish and extend (pull and 202 pending). The token is the
+// permission.
+#include "codec/emit.h"
+#include "server/json.h"
+#include "server/routes/routes.h"
+
+namespace bartleby {
+namespace {
+
+constexpr Duration kLongestExtension = std::chrono::hours(24);
+
+json::object claimed_json(const Claimed& c) {
+  const AttemptIn& a = *c.attempt;
+  json::object message{{"topic", a.tp.topic},
+                       {"partition", a.tp.partition.v},
+                       {"offset", a.record->offset.v},
+                       {"key", json_bytes(a.record->key)},
+                       {"timestamp", json_time(a.record->timestamp)},
+                       {"headers", json_headers(a.record->headers)},
+                       {"value", json_bytes(a.record->value)}};
+  return json::object{{"token", a.token},
+                      {"deadline", json_time(c.deadline)},
+                      {"attempt", a.number},
+                      {"max_attempts", a.max},
+                      {"id", a.message_id},
+                      {"idempotency_key", a.idempotency_key},
+                      {"message", std::move(message)}};
+}
+
+void claim(const Services& services, Request& request, Respond respond) {
+  const std::string& name = request.parameter("name");
+  if (!services.worker(name)) return respond(problem(ProblemType::kNotFound, "no worker " + name));
+  const auto handler = services.pull(name);
+  if (!handler)
+    return respond(
+        problem(ProblemType::kWrongState, "worker " + name + " is not pulled: its handler is not {pull: {}}"));
+  const auto body = read_object(request);
+  if (!body) return respond(body.error());
+  Fields fields(*body);
+  ClaimRequest wanted;
+  wanted.max = static_cast<std::size_t>(fields.integer("max", 1, 500).value_or(1));
+  wanted.wait = fields.duration("wait", std::chrono::seconds(60)).value_or(Duration(0));
+  wanted.instance = fields.text("instance", 200).value_or("");
+  if (auto mistakes = fields.mistakes()) return respond(std::move(*mistakes));
+  // Either the claim answers later, or it is refused now: the one respond must serve both.
+  auto shared = std::make_shared<Respond>(std::move(respond));
+  const auto started = handler->claim(std::move(wanted), [shared](std::vector<Claimed> claimed) {
+    json::array attempts;
+    for (const Claimed& c : claimed) attempts.push_back(claimed_json(c));
+    (*shared)(json_response(json::object{{"attempts", std::move(attempts)}}));
+  });
+  if (!started) (*shared)(problem(ProblemType::kTooMany, started.error().message));
+}
+
+std::optional<Fate> fate_named(std::string_view text) {
+  if (text == "done") return Fate::kDone;
+  if (text == "skip") return Fate::kSkip;
+  if (text == "retry") return Fate::kRetry;
+  if (text == "reject") return Fate::kReject;
+  if (text == "logical-failure") return Fate::kLogicalFailure;
+  return std::nullopt;
+}
+
+Response gone() {
+  return problem(
+      ProblemType::kGone,
+      "this attempt is no longer yours: finished, past its deadline, or its partition moved. Undo, or rely on "
+      "the idempotency key");
+}
+
+Response finish(const Services& services, Request& request) {
+  const auto body = read_object(request);
+  if (!body) return body.error();
+  Fields fields(*body);
+  Decision decision;
+  const auto outcome = fields.text("outcome", 20);
+  if (const auto fate = fate_named(outcome.value_or("")))
+    decision.fate = *fate;
+  else
+    fields.wrong("outcome", "must be done, skip, retry, reject or logical-failure");
+  if (decision.fate == Fate::kReject) decision.kind = Kind::kPermanent;
+  decision.after = fields.duration("retry_after", std::chrono::hours(24));
+  if (const json::value* error = fields.value("error")) {
+    if (!error->is_object()) {
+      fields.wrong("error", "must be an object");
+    } else {
+      Fields texts(error->as_object(), "/error");
+      decision.error = {texts.text("type").value_or(""), texts.text("message").value_or(""),
+                        texts.text("stack").value_or("")};
+      if (auto mistakes = texts.mistakes()) return *mistakes;
+    }
+  }
+  if (const json::value* emit = fields.value("emit")) {
+    auto records = emit_from_json(json::serialize(json::object{{"emit", *emit}}));
+    if (!records)
+      fields.wrong("emit", records.error().message);
+    else
+      decision.emit = std::move(*records);
+  }
+  if (auto mistakes = fields.mistakes()) return *mistakes;
+  if (services.open_attempts->finish(request.parameter("token"), std::move(decision)) == OpenAttempts::Finish::kGone)
+    return gone();
+  Response done;
+  done.status = 204;
+  return done;
+}
+
+Response extend(const Services& services, Request& request) {
+  const auto body = read_object(request);
+  if (!body) return body.error();
+  Fields fields(*body);
+  const auto by = fields.duration("by", kLongestExtension);
+  if (!by) fields.wrong("by", "say by how much: \"60s\"");
+  if (auto mistakes = fields.mistakes()) return *mistakes;
+  const auto deadline = services.open_attempts->extend(request.parameter("token"), *by);
+  if (!deadline) return gone();
+  return json_response(json::object{{"deadline", json_time(*deadline)}});
+}
+
+}  // namespace
+
+void add_attempt_routes(Router& router, const Services& services) {
+  router.add("POST", "/api/v1/workers/{name}/attempts:claim", "Take attempts of a pull worker, or wait for some",
+             [&services](Request& request, Respond respond) { claim(services, request, std::move(respond)); });
+  router.add("POST", "/api/v1/attempts/{token}:finish", "Say how an attempt ended",
+             [&services](Request& request) { return finish(services, request); });
+  router.add("POST", "/api/v1/attempts/{token}:extend", "Move the deadline of an attempt",
+             [&services](Request& request) { return extend(services, request); });
+}
+
+}  // namespace bartleby

@@ -1,0 +1,18 @@
+// The routes, one file per resource. Each adds what it has to the router.
+#pragma once
+
+#include "server/router.h"
+#include "server/services.h"
+
+namespace bartleby {
+
+void add_topic_routes(Router& router, const Services& services);
+void add_worker_routes(Router& router, const Services& services);
+void add_attempt_routes(Router& router, const Services& services);
+void add_health_routes(Router& router, const Services& services);
+// Last: it describes all the others.
+void add_openapi_route(Router& router, const Services& services);
+
+void add_all_routes(Router& router, const Services& services);
+
+}  // namespace bartleby

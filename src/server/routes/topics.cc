@@ -1,0 +1,226 @@
+// Topics: which there are, sending messages, and reading them for people.
+#include <charconv>
+
+#include "codec/base64.h"
+#include "server/json.h"
+#include "server/routes/routes.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kMaxLines = 10000;
+constexpr std::int64_t kMaxRead = 500;
+constexpr std::size_t kMaxReadBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxTopicName = 249;
+
+bool is_topic_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxTopicName || name == "." || name == "..") return false;
+  return std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+std::optional<Response> refused_topic(const std::string& topic) {
+  if (is_topic_name(topic)) return std::nullopt;
+  return problem(ProblemType::kInvalid, "a topic's name has letters, digits, '.', '_' and '-', at most 249 of them",
+                 {{"topic", "not a topic's name"}});
+}
+
+Response list_topics(const Services& services) {
+  const auto topics = services.broker->topics();
+  if (!topics) return problem(topics.error());
+  json::array items;
+  for (const TopicSpec& t : *topics) {
+    std::int64_t records = 0;
+    json::array partitions;
+    for (std::int32_t p = 0; p < t.partitions; ++p) {
+      const auto range = services.broker->log_range({t.name, Partition(p)});
+      if (!range) continue;
+      records += range->second.v - range->first.v;
+      partitions.push_back(json::object{{"partition", p}, {"start", range->first.v}, {"end", range->second.v}});
+    }
+    json::object item{{"name", t.name}, {"records", records}, {"compacted", t.compacted}};
+    item["retention_ms"] = t.retention ? json::value(t.retention->count()) : json::value(nullptr);
+    item["partitions"] = std::move(partitions);
+    items.push_back(std::move(item));
+  }
+  const std::size_t count = items.size();
+  return json_response(json::object{
+      {"items", std::move(items)}, {"next", nullptr}, {"count", json::object{{"value", count}, {"exact", true}}}});
+}
+
+// The header of the push protocol, read the other way: base64url of JSON [["name","base64"|null],…].
+bool read_headers(std::string_view text, Headers& headers) {
+  std::string plain(text);
+  for (char& c : plain) c = c == '-' ? '+' : c == '_' ? '/' : c;
+  while (!plain.empty() && plain.back() == '=') plain.pop_back();
+  std::string decoded;
+  if (!append_from_base64(decoded, plain, Base64::kBare)) return false;
+  json::error_code failed;
+  const json::value list = json::parse(decoded, failed);
+  if (failed || !list.is_array()) return false;
+  for (const json::value& pair : list.as_array()) {
+    if (!pair.is_array() || pair.as_array().size() != 2 || !pair.as_array()[0].is_string()) return false;
+    const json::value& value = pair.as_array()[1];
+    Bytes bytes;
+    if (value.is_string()) {
+      std::string raw;
+      if (!append_from_base64(raw, std::string_view(value.as_string()), Base64::kPadded)) return false;
+      bytes = Bytes(std::string_view(raw));
+    } else if (!value.is_null()) {
+      return false;
+    }
+    headers.emplace_back(std::string(pair.as_array()[0].as_string()), std::move(bytes));
+  }
+  return true;
+}
+
+std::optional<Response> read_one(const Request& request, Record& record) {
+  if (const auto key = request.header("bartleby-key")) {
+    const auto decoded = percent_decoded(*key);
+    if (!decoded) return problem(ProblemType::kMalformed, "Bartleby-Key is not percent-encoded");
+    record.key = Bytes(std::string_view(*decoded));
+  }
+  if (const auto headers = request.header("bartleby-headers"))
+    if (!read_headers(*headers, record.headers))
+      return problem(ProblemType::kMalformed, "Bartleby-Headers is not base64url of [[\"name\",\"base64\"],…]");
+  if (const auto type = request.header("content-type")) record.headers.emplace_back("content-type", Bytes(*type));
+  if (request.header("bartleby-null") != "true") record.value = Bytes(std::string_view(request.body));
+  return std::nullopt;
+}
+
+// {"key?","value" or {"base64"},"headers?":[["n","v"]],"partition?"}
+std::optional<Response> read_line(std::string_view line, std::size_t number, Record& record) {
+  const std::string at = "/" + std::to_string(number);
+  json::parse_options options;
+  options.max_depth = 64;
+  json::error_code failed;
+  const json::value v = json::parse(line, failed, {}, options);
+  if (failed || !v.is_object())
+    return problem(ProblemType::kMalformed, "line " + std::to_string(number + 1) + " is not a JSON object");
+  Fields fields(v.as_object(), at);
+  if (const auto key = fields.bytes("key")) record.key = *key;
+  if (const auto value = fields.bytes("value")) record.value = *value;
+  if (const auto partition = fields.integer("partition", 0, INT32_MAX))
+    record.partition = Partition(static_cast<std::int32_t>(*partition));
+  if (const json::value* headers = fields.value("headers")) {
+    bool fine = headers->is_array();
+    if (fine)
+      for (const json::value& pair : headers->as_array()) {
+        fine = pair.is_array() && pair.as_array().size() == 2 && pair.as_array()[0].is_string() &&
+               pair.as_array()[1].is_string();
+        if (!fine) break;
+        record.headers.emplace_back(std::string(pair.as_array()[0].as_string()),
+                                    Bytes(std::string_view(pair.as_array()[1].as_string())));
+      }
+    if (!fine) fields.wrong("headers", "must be a list of [\"name\", \"value\"]");
+  }
+  return fields.mistakes();
+}
+
+Response send_messages(const Services& services, Request& request) {
+  const std::string& topic = request.parameter("topic");
+  if (auto refused = refused_topic(topic)) return *refused;
+  std::vector<Record> records;
+  const std::string_view type = request.header("content-type").value_or("");
+  const bool many = type.starts_with("application/x-ndjson");
+  if (many) {
+    std::string_view rest = request.body;
+    for (std::size_t number = 0; !rest.empty(); ++number) {
+      const std::size_t end = rest.find('\n');
+      const std::string_view line = rest.substr(0, end);
+      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      if (records.size() == kMaxLines)
+        return problem(ProblemType::kTooLarge, "more than " + std::to_string(kMaxLines) + " messages in one request");
+      Record record;
+      record.topic = topic;
+      if (auto refused = read_line(line, number, record)) return *refused;
+      records.push_back(std::move(record));
+    }
+    if (records.empty()) return json_response(json::object{{"messages", json::array{}}});
+  } else {
+    Record record;
+    record.topic = topic;
+    if (auto refused = read_one(request, record)) return *refused;
+    records.push_back(std::move(record));
+  }
+  for (std::size_t i = 0; i < records.size(); ++i)
+    if (payload_size(records[i]) > services.max_message)
+      return problem(ProblemType::kTooLarge, "message " + std::to_string(i + 1) + " has " +
+                                                 std::to_string(payload_size(records[i])) + " bytes; at most " +
+                                                 std::to_string(services.max_message) + " are taken");
+  if (const auto there = services.broker->describe(topic); !there) {
+    if (there.error().code != ErrorCode::kNotFound) return problem(there.error());
+    TopicSpec spec;
+    spec.name = topic;
+    if (const auto made = services.broker->ensure_topics({spec}); !made) return problem(made.error());
+  }
+  const auto written = services.broker->produce(records);
+  if (!written) return problem(written.error());
+  json::array placed;
+  for (const Written& w : *written)
+    placed.push_back(json::object{{"partition", w.partition.v}, {"offset", w.offset.v}});
+  if (many) return json_response(json::object{{"messages", std::move(placed)}});
+  return json_response(placed.front());
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t n = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
+Response read_messages(const Services& services, Request& request) {
+  const std::string& topic = request.parameter("topic");
+  if (auto refused = refused_topic(topic)) return *refused;
+  const auto there = services.broker->describe(topic);
+  if (!there) return problem(there.error());
+  const auto wanted = [&](std::string_view name, std::int64_t fallback,
+                          std::int64_t most) -> std::optional<std::int64_t> {
+    const auto text = request.query_value(name);
+    if (!text) return fallback;
+    const auto n = number_of(*text);
+    return n && *n >= 0 && *n <= most ? n : std::nullopt;
+  };
+  const auto partition = wanted("partition", 0, there->partitions - 1);
+  if (!partition)
+    return problem(ProblemType::kInvalidQuery,
+                   topic + " has the partitions 0 to " + std::to_string(there->partitions - 1),
+                   {{"partition", "not one of them"}});
+  const auto limit = wanted("limit", 50, kMaxRead);
+  const auto from = wanted("from", 0, INT64_MAX - 1);
+  if (!limit || !from) return problem(ProblemType::kInvalidQuery, "from is an offset, limit a number up to 500");
+  const TopicPartition tp{topic, Partition(static_cast<std::int32_t>(*partition))};
+  const auto records = services.broker->read(tp, Offset(*from), static_cast<std::size_t>(*limit), kMaxReadBytes);
+  if (!records) return problem(records.error());
+  json::array items;
+  for (const LogRecord& r : *records)
+    items.push_back(json::object{{"partition", tp.partition.v},
+                                 {"offset", r.offset.v},
+                                 {"timestamp", json_time(r.timestamp)},
+                                 {"key", json_bytes(r.key)},
+                                 {"value", json_bytes(r.value)},
+                                 {"headers", json_headers(r.headers)}});
+  const auto range = services.broker->log_range(tp);
+  json::object body{{"items", std::move(items)}};
+  body["next"] = records->empty() ? *from : next(records->back().offset).v;
+  if (range) body["start"] = range->first.v, body["end"] = range->second.v;
+  return json_response(body);
+}
+
+}  // namespace
+
+void add_topic_routes(Router& router, const Services& services) {
+  router.add("GET", "/api/v1/topics", "The topics of this broker",
+             [&services](Request&) { return list_topics(services); });
+  router.add("POST", "/api/v1/topics/{topic}/messages",
+             "Send one message (the body), or many (application/x-ndjson); 200 means on disk",
+             [&services](Request& request) { return send_messages(services, request); });
+  router.add("GET", "/api/v1/topics/{topic}/messages", "Read messages of one partition, for people",
+             [&services](Request& request) { return read_messages(services, request); });
+}
+
+}  // namespace bartleby

@@ -1,0 +1,33 @@
+// What routes work with. Made by wiring; everything in it outlives the server. Any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "ports/broker.h"
+#include "runtime/open_attempts.h"
+#include "runtime/pull_handler.h"
+#include "runtime/worker.h"
+
+namespace bartleby {
+
+struct Services {
+  std::string version, cluster;
+  Broker* broker = nullptr;
+  const Clock* clock = nullptr;
+  OpenAttempts* open_attempts = nullptr;
+  std::function<std::vector<std::shared_ptr<Worker>>()> workers;
+  std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;  // null: the worker does not pull
+  std::size_t max_message = std::size_t{1} << 20;
+
+  std::shared_ptr<Worker> worker(const std::string& name) const {
+    for (auto& w : workers())
+      if (w->spec().name == name) return w;
+    return nullptr;
+  }
+};
+
+}  // namespace bartleby
