@@ -204,6 +204,14 @@ struct TopicSpec {
   std::size_t max_message = 1024 * 1024;
 };
 
+// Where a record landed.
+struct Written {
+  Partition partition;
+  Offset offset;
+
+  constexpr auto operator<=>(const Written&) const = default;
+};
+
 // Calls that are made before a member joins, or by people; they block up to the broker's own time limit.
 class Broker {
  public:
@@ -224,7 +232,12 @@ class Broker {
   virtual Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) = 0;
 
   // Outside any group: obituaries, and what people send. Durable when it returns.
-  virtual Result<std::vector<Offset>> produce(const std::vector<Record>& records) = 0;
+  virtual Result<std::vector<Written>> produce(const std::vector<Record>& records) = 0;
+
+  // For people: what there is, by name, and committed records from `from` on, as many as the limits allow.
+  virtual Result<std::vector<TopicSpec>> topics() = 0;
+  virtual Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
+                                              std::size_t bytes) = 0;
 };
 
 }  // namespace bartleby

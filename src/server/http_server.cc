@@ -93,7 +93,7 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<State> self) {
   }
 }
 
-asio::awaitable<void> HttpServer::State::serve(std::shared_ptr<State> self, Socket socket) {
+asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<State> self, Socket socket) {
   error_code failed;
   socket.set_option(asio::ip::tcp::no_delay(true), failed);
   Stream stream(std::move(socket));

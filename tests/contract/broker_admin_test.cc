@@ -99,6 +99,22 @@ TEST_P(BrokerContract, ProducedRecordsAreThereWithTheirTimeWhenItReturns) {
   EXPECT_LE(read.records[0].timestamp, read.records[1].timestamp);
 }
 
+TEST_P(BrokerContract, PeopleSeeTheTopicsAndReadCommittedRecords) {
+  const TopicPartition tp{topic(2), Partition(1)};
+  produce(tp, {"0", "1", "2", "3"});
+  const auto topics = broker().topics();
+  ASSERT_TRUE(topics.has_value());
+  EXPECT_EQ(std::ranges::count(*topics, tp.topic, &TopicSpec::name), 1);
+  const auto some = broker().read(tp, Offset(1), 2, 1 << 20);
+  ASSERT_TRUE(some.has_value());
+  EXPECT_EQ(values(*some), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(some->front().key, "key");
+  const auto beyond = broker().read(tp, Offset(4), 10, 1 << 20);
+  ASSERT_TRUE(beyond.has_value());
+  EXPECT_TRUE(beyond->empty());
+  EXPECT_EQ(broker().read({rig().fresh("nowhere"), Partition(0)}, Offset(0), 1, 1).error().code, ErrorCode::kNotFound);
+}
+
 TEST_P(BrokerContract, ProducingWhatCannotBeWrittenFailsAndWritesNothing) {
   const TopicPartition tp{topic(1, false, 1000), Partition(0)};
   const auto large = broker().produce({out(tp, "k", std::string(5000, 'x'))});
@@ -123,7 +139,9 @@ TEST_P(BrokerContract, AKeyDecidesThePartitionAsInEveryOtherKafkaClient) {
   for (const auto& [key, hash] : keys) {
     const Partition expected(static_cast<std::int32_t>((hash & 0x7fffffffU) % 7));
     const auto before = broker().log_range({t, expected});
-    ASSERT_TRUE(broker().produce({{t, std::nullopt, key, "v", {}}}).has_value());
+    const auto written = broker().produce({{t, std::nullopt, key, "v", {}}});
+    ASSERT_TRUE(written.has_value());
+    EXPECT_EQ(written->front(), (Written{expected, before->second})) << key;
     EXPECT_EQ(broker().log_range({t, expected})->second.v, before->second.v + 1) << key;
   }
 }

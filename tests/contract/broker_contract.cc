@@ -71,9 +71,12 @@ Probe& BrokerContract::join(const std::string& group, const std::vector<std::str
 std::vector<Offset> BrokerContract::produce(const TopicPartition& tp, const std::vector<std::string>& texts) {
   std::vector<Record> records;
   for (const std::string& text : texts) records.push_back(out(tp, "key", text));
-  const auto offsets = broker().produce(records);
-  EXPECT_TRUE(offsets.has_value());
-  return offsets.value_or(std::vector<Offset>{});
+  const auto written = broker().produce(records);
+  EXPECT_TRUE(written.has_value());
+  std::vector<Offset> offsets;
+  if (written)
+    for (const Written& w : *written) offsets.push_back(w.offset);
+  return offsets;
 }
 
 // ---- Waiting -----------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ TEST_F(EmbeddedLog, ManyProducersShareTransactionsAndEachGetsItsOwnOffset) {
     producers.emplace_back([&] {
       for (int i = 0; i < kEach; ++i) {
         const auto offsets = broker().produce({record(tp, "k", Bytes("v"))});
-        if (offsets) ++taken[static_cast<std::size_t>(offsets->at(0).v)];
+        if (offsets) ++taken[static_cast<std::size_t>(offsets->at(0).offset.v)];
       }
     });
   for (std::thread& producer : producers) producer.join();
@@ -274,7 +274,7 @@ TEST_F(EmbeddedLog, AFullFileRefusesWritesLosesNothingAndGoesOnWhenThereIsRoom) 
   for (int i = 0; i < 200 && !full; ++i) {
     const auto offsets = broker().produce({record(tp, std::to_string(i), Bytes(std::string(2000, 'x')))});
     if (offsets)
-      acknowledged.push_back(offsets->at(0));
+      acknowledged.push_back(offsets->at(0).offset);
     else
       full = offsets.error();
   }

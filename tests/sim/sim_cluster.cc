@@ -86,7 +86,7 @@ Result<std::pair<Offset, Offset>> SimCluster::log_range(const TopicPartition& tp
   return std::pair(found->start(), found->last_stable());
 }
 
-Result<std::vector<Offset>> SimCluster::produce(const std::vector<Record>& records) {
+Result<std::vector<Written>> SimCluster::produce(const std::vector<Record>& records) {
   std::vector<TopicPartition> destinations(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto refused = refusal(records[i], destinations[i]);
@@ -104,14 +104,34 @@ Result<std::vector<Offset>> SimCluster::produce(const std::vector<Record>& recor
   }
   const bool fails = BrokerFaults::happens(scheduler_.random(), faults_.p_produce_fail);
   if (fails && scheduler_.random().chance(50)) return fail(ErrorCode::kUnavailable, "the broker did not answer");
-  std::vector<Offset> offsets;
+  std::vector<Written> written;
   for (std::size_t i = 0; i < records.size(); ++i) {
     PartitionLog& log = *find_log(destinations[i]);
-    offsets.push_back(log.append(records[i], 0));
+    written.push_back({log.tp().partition, log.append(records[i], 0)});
     if (record_visible_) record_visible_(log.tp(), log.entries().back().record);
   }
   if (fails) return fail(ErrorCode::kUnavailable, "the broker's answer was lost");
-  return offsets;
+  return written;
+}
+
+Result<std::vector<TopicSpec>> SimCluster::topics() {
+  std::vector<TopicSpec> all;
+  for (const auto& [name, topic] : topics_) all.push_back(topic.spec);
+  return all;
+}
+
+Result<std::vector<LogRecord>> SimCluster::read(const TopicPartition& tp, Offset from, std::size_t records,
+                                                std::size_t bytes) {
+  const PartitionLog* log = find_log(tp);
+  if (log == nullptr) return fail(ErrorCode::kNotFound, "no such partition: " + tp.topic);
+  std::vector<LogRecord> found;
+  for (const auto& entry : log->entries()) {
+    if (entry.record.offset < from || entry.state != EntryState::kCommitted) continue;
+    if (entry.record.offset >= log->last_stable() || found.size() == records || bytes == 0) break;
+    bytes -= std::min(bytes, payload_size(entry.record));
+    found.push_back(entry.record);
+  }
+  return found;
 }
 
 // ---- What the driver does ----------------------------------------------------------------------------

@@ -1,7 +1,11 @@
 #include "adapters/broker/embedded/embedded_broker.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "adapters/broker/embedded/core.h"
 #include "adapters/broker/embedded/embedded_member.h"
+#include "adapters/broker/embedded/log_reader.h"
 #include "base/assert.h"
 
 namespace bartleby::embedded {
@@ -119,7 +123,7 @@ Result<TopicSpec> EmbeddedBroker::describe(const std::string& name) {
   return found->spec;
 }
 
-std::vector<TopicSpec> EmbeddedBroker::topics() {
+Result<std::vector<TopicSpec>> EmbeddedBroker::topics() {
   const Lock lock(core_->mutex);
   std::vector<TopicSpec> all;
   for (const auto& [name, topic] : core_->topics) all.push_back(topic.spec);
@@ -174,8 +178,8 @@ Result<void> EmbeddedBroker::commit_first(const std::string& name, const std::ve
 
 // ---- Records -----------------------------------------------------------------------------------------
 
-Result<std::vector<Offset>> EmbeddedBroker::produce(const std::vector<Record>& records) {
-  if (records.empty()) return std::vector<Offset>{};
+Result<std::vector<Written>> EmbeddedBroker::produce(const std::vector<Record>& records) {
+  if (records.empty()) return std::vector<Written>{};
   auto job = std::make_shared<Job>();
   job->records = records;
   job->where.resize(records.size());
@@ -186,7 +190,40 @@ Result<std::vector<Offset>> EmbeddedBroker::produce(const std::vector<Record>& r
       if (const auto why = core_->place(records[i], job->where[i])) return cannot_place(records[i], *why);
   }
   if (auto done = core_->call(job); !done) return std::unexpected(done.error());
-  return std::move(job->offsets);
+  std::vector<Written> written;
+  written.reserve(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) written.push_back({job->where[i]->tp.partition, job->offsets[i]});
+  return written;
+}
+
+Result<std::vector<LogRecord>> EmbeddedBroker::read(const TopicPartition& tp, Offset from, std::size_t records,
+                                                    std::size_t bytes) {
+  std::int64_t partition = 0;
+  Offset stop;
+  {
+    const Lock lock(core_->mutex);
+    const PartitionLog* log = core_->log(tp);
+    if (log == nullptr) return no_topic(tp.topic + "/" + std::to_string(tp.partition.v));
+    partition = log->stored.id;
+    from = std::max(from, log->stored.start);
+    stop = log->stable();
+  }
+  const std::lock_guard one_at_a_time(reading_);
+  if (!reader_) {
+    auto opened = LogReader::open(core_->path());
+    if (!opened) return std::unexpected(opened.error());
+    reader_ = std::make_unique<LogReader>(std::move(*opened));
+  }
+  std::vector<LogRecord> found;
+  while (from < stop && found.size() < records && bytes > 0) {
+    auto slice = reader_->read(partition, from, stop, records - found.size(), bytes, {});
+    if (!slice) return std::unexpected(slice.error());
+    if (slice->next <= from) break;
+    from = slice->next;
+    bytes -= std::min(bytes, slice->bytes);
+    std::ranges::move(slice->records, std::back_inserter(found));
+  }
+  return found;
 }
 
 // ---- Upkeep ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 namespace bartleby::embedded {
 
 class Core;
+class LogReader;
 
 class EmbeddedBroker : public Broker {
  public:
@@ -34,9 +35,10 @@ class EmbeddedBroker : public Broker {
                                                      const std::vector<std::string>& topics) override;
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override;
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
-  Result<std::vector<Offset>> produce(const std::vector<Record>& records) override;
-
-  std::vector<TopicSpec> topics();  // all of them, by name
+  Result<std::vector<Written>> produce(const std::vector<Record>& records) override;
+  Result<std::vector<TopicSpec>> topics() override;
+  Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
+                                      std::size_t bytes) override;
 
   // Deletes what lies below the offset, and compacts up to the end, now; both return when it is done.
   Result<void> delete_before(const TopicPartition& tp, Offset offset);
@@ -57,6 +59,8 @@ class EmbeddedBroker : public Broker {
 
   std::shared_ptr<Core> core_;
   std::mutex changing_topics_;
+  std::mutex reading_;  // of the reader below, which is opened when it is first needed
+  std::unique_ptr<LogReader> reader_;
 };
 
 }  // namespace bartleby::embedded
