@@ -71,7 +71,7 @@ void PullHandler::drop(std::vector<Offer> offers) {
   for (Offer& offer : offers) offer.answer(retry(Kind::kTransient, "Cancelled", "nobody waits for it any more"));
 }
 
-Result<PullHandler::ClaimId> PullHandler::claim(ClaimRequest request, ClaimDone done) {
+Result<PullHandler::ClaimId> PullHandler::claim(const ClaimRequest& request, ClaimDone done) {
   if (request.max == 0) return fail(ErrorCode::kInvalid, "max: at least 1");
   const Instant now = options_.clock().steady;
   const std::size_t max = std::min(request.max, options_.max_per_claim);

@@ -54,7 +54,7 @@ class PullHandler : public Handler {
 
   // `done` is called once: at once, when there is something, or with nothing when the wait is over. The id is for
   // `abandon`. An error (too many claims wait already, nothing asked for) means that it is never called.
-  Result<ClaimId> claim(ClaimRequest request, ClaimDone done);
+  Result<ClaimId> claim(const ClaimRequest& request, ClaimDone done);
 
   // Whoever asked is gone: nothing is given to it any more, and `done` is not called. False: it has been called.
   bool abandon(ClaimId claim);

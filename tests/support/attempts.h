@@ -63,38 +63,41 @@ inline Decision failure(std::string type) {
 
 class Outcomes {
  public:
-  // An answer that puts its outcome here, under `name`.
+  // An answer that puts its outcome here, under `name`; it may come when nobody looks any more.
   Answer answer(int name) {
-    return [this, name](Decision d) {
-      const std::lock_guard lock(mutex_);
-      ++answers_;
-      outcomes_.insert_or_assign(name, std::move(d));
-      changed_.notify_all();
+    return [state = state_, name](Decision d) {
+      const std::lock_guard lock(state->mutex);
+      ++state->answers;
+      state->outcomes.insert_or_assign(name, std::move(d));
+      state->changed.notify_all();
     };
   }
 
   // False: they did not all come in time.
   bool wait(std::size_t count, std::chrono::milliseconds longest = std::chrono::seconds(60)) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, longest, [&] { return outcomes_.size() >= count; });
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_for(lock, longest, [&] { return state_->outcomes.size() >= count; });
   }
 
   Decision of(int name) {
-    const std::lock_guard lock(mutex_);
-    const auto found = outcomes_.find(name);
-    return found == outcomes_.end() ? failure("NoOutcome") : found->second;
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->outcomes.find(name);
+    return found == state_->outcomes.end() ? failure("NoOutcome") : found->second;
   }
 
   std::size_t answers() {
-    const std::lock_guard lock(mutex_);
-    return answers_;
+    const std::lock_guard lock(state_->mutex);
+    return state_->answers;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<int, Decision> outcomes_;
-  std::size_t answers_ = 0;  // more than outcomes: one was answered twice
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<int, Decision> outcomes;
+    std::size_t answers = 0;  // more than outcomes: one was answered twice
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 inline Decision run(Handler& handler, std::shared_ptr<AttemptIn> attempt = make_attempt()) {
