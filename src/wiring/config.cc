@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
+#include <system_error>
 
 #include "wiring/config_environment.h"
 #include "wiring/config_keys.h"
@@ -21,7 +21,7 @@ constexpr std::size_t kMaxSecretBytes = 65536;
 // Never more than `limit` + 1 bytes, and never from something that can block or has no end.
 std::expected<std::string, std::string> read_file(const std::string& path, std::size_t limit) {
   struct stat about{};
-  if (::stat(path.c_str(), &about) != 0) return std::unexpected(std::string(std::strerror(errno)));
+  if (::stat(path.c_str(), &about) != 0) return std::unexpected(std::generic_category().message(errno));
   if (!S_ISREG(about.st_mode)) return std::unexpected("not a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::unexpected("cannot be opened");

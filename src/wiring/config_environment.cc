@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codec/utf8.h"
 #include "model/failure.h"
 #include "wiring/config_parse.h"
 #include "wiring/config_values.h"
@@ -51,6 +52,10 @@ std::optional<ConfigNode> read_value(const std::string& text, const KeyTree& tre
   ConfigNode node;
   node.origin = origin;
   if (text.empty() || text == "null" || text == "~") return node;
+  if (!is_utf8(text)) {
+    mistakes.add(origin, key, "bytes that are not UTF-8");
+    return std::nullopt;
+  }
   if (tree.key == nullptr || tree.key->type == KeyType::kMap || is_list(tree.key->type)) {
     auto parsed = parse_yaml_value(text, origin);
     if (!parsed) {
@@ -65,7 +70,7 @@ std::optional<ConfigNode> read_value(const std::string& text, const KeyTree& tre
   return ConfigChecker(mistakes, nullptr).checked(std::move(node), tree, key);
 }
 
-void put(ConfigNode& root, const std::vector<std::string>& path, ConfigNode value) {
+void put(ConfigNode& root, const std::vector<std::string>& path, const ConfigNode& value) {
   ConfigNode* at = &root;
   const KeyTree* tree = &key_tree();
   for (const std::string& name : path) {
@@ -114,21 +119,22 @@ ConfigNode variables_layer(const Environment& environment, const ConfigNode& fil
   const std::vector<Variable> known = variables_for(file);
   for (const auto& [name, value] : environment) {
     if (!name.starts_with(kPrefix)) continue;
-    const Origin origin{std::make_shared<const std::string>(name), 0, 0};
+    const Origin origin{std::make_shared<const std::string>(clean_utf8(name)), 0, 0};
     std::vector<const Variable*> meant;
     for (const Variable& variable : known)
       if (variable.name == name) meant.push_back(&variable);
     if (meant.empty()) {
       std::vector<std::string> names;
-      for (const Variable& variable : known) names.push_back(variable.name);
-      const std::string near = names.size() > kSearched ? std::string() : nearest(name, names);
-      mistakes.add(
-          origin, "",
-          "unknown variable; " + (near.empty() ? "`bartleby config env` lists all" : "did you mean " + near + "?"));
+      names.reserve(known.size());
+      for (const Variable& variable : known) names.push_back(variable.name.substr(kPrefix.size()));
+      const std::string near = names.size() > kSearched ? std::string() : nearest(name.substr(kPrefix.size()), names);
+      mistakes.add(origin, "",
+                   "unknown variable; " + (near.empty() ? "`bartleby config env` lists all"
+                                                        : "did you mean " + std::string(kPrefix) + near + "?"));
     } else if (meant.size() > 1) {
       mistakes.add(origin, "", "could mean " + meant[0]->key() + " or " + meant[1]->key());
     } else if (auto node = read_value(value, *meant[0]->tree, origin, meant[0]->key(), mistakes)) {
-      put(root, meant[0]->path, std::move(*node));
+      put(root, meant[0]->path, *node);
     }
   }
   return root;
@@ -144,7 +150,7 @@ ConfigNode flags_layer(std::span<const ConfigFlag> flags, Mistakes& mistakes) {
     if (tree == nullptr || flag.path.empty()) {
       mistakes.add(origin, key, "unknown key");
     } else if (auto node = read_value(flag.value, *tree, origin, key, mistakes)) {
-      put(root, flag.path, std::move(*node));
+      put(root, flag.path, *node);
     }
   }
   return root;

@@ -260,6 +260,7 @@ const KeyTree* KeyTree::child(std::string_view name) const {
 
 std::vector<std::string> KeyTree::names() const {
   std::vector<std::string> out;
+  out.reserve(children.size());
   for (const auto& [name, _] : children) out.push_back(name);
   return out;
 }

@@ -54,6 +54,7 @@ void Mistakes::add(const Origin& origin, std::string key, std::string what) {
 std::vector<Mistake> Mistakes::take() {
   std::ranges::sort(found_, {}, [](const Found& f) { return std::tuple(f.line, f.column, f.number); });
   std::vector<Mistake> out;
+  out.reserve(found_.size() + 1);
   for (Found& f : found_) out.push_back(std::move(f.mistake));
   if (beyond_ > 0) out.push_back({"configuration", "", "and " + std::to_string(beyond_) + " more mistakes"});
   return out;

@@ -24,6 +24,7 @@ std::uint32_t percent(const ConfigNode& map, std::string_view key) { return *par
 
 std::vector<std::string> texts(const ConfigNode& list) {
   std::vector<std::string> out;
+  out.reserve(list.items.size());
   for (const ConfigNode& item : list.items) out.push_back(item.text);
   return out;
 }
@@ -171,6 +172,7 @@ Config read_config(ConfigNode resolved) {
 
 std::vector<std::optional<Match>> WorkerConfig::case_matches() const {
   std::vector<std::optional<Match>> out;
+  out.reserve(cases.size());
   for (const CaseConfig& one : cases) out.push_back(one.match);
   return out;
 }

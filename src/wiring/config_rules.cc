@@ -112,6 +112,7 @@ class Rules {
     const ConfigNode& brokers = *root_.find("brokers");
     if (node == nullptr || node->is_null() || brokers.refused || brokers.find(node->text) != nullptr) return;
     std::vector<std::string> names;
+    names.reserve(brokers.entries.size());
     for (const ConfigEntry& entry : brokers.entries) names.push_back(entry.key);
     const std::string meant = nearest(node->text, names);
     mistakes_.add(node->origin, path + ".broker",

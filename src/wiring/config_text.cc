@@ -104,6 +104,7 @@ class Printer {
 
   static std::string items(const ConfigNode& list, const Key& key) {
     std::vector<std::string> words;
+    words.reserve(list.items.size());
     for (const ConfigNode& item : list.items) words.push_back(shown(item, key, true));
     return join(words, ", ");
   }

@@ -281,6 +281,12 @@ TEST(Config, AVariableThatFitsTwoKeysOrNoneIsAMistake) {
             "BARTLEBY__ZEBRA_CROSSING: unknown variable; `bartleby config env` lists all\n");
 }
 
+TEST(Config, BytesOfVariablesAreNotTrusted) {
+  EXPECT_EQ(bad("", {{"BARTLEBY__\xff", "x"}}),
+            "BARTLEBY__\xef\xbf\xbd: unknown variable; `bartleby config env` lists all\n");
+  EXPECT_EQ(bad("", {{"BARTLEBY__DATA_DIR", "\xff"}}), "BARTLEBY__DATA_DIR: data_dir: bytes that are not UTF-8\n");
+}
+
 TEST(Config, AFlagMayMakeAWorker) {
   const Config config = good("", {},
                              {{"--to", {"workers", "orders", "handler", "http", "url"}, "http://localhost:1/"},
