@@ -1,5 +1,5 @@
-// A worker on the embedded broker: the engine and its pump, restarted in the middle, on a real file. What fails is tried
-// again, what is rejected becomes a letter, and nothing is lost or repeated over a clean stop.
+// A worker on the embedded broker: the engine and its pump, restarted in the middle, on a real file. What fails is
+// tried again, what is rejected becomes a letter, and nothing is lost or repeated over a clean stop.
 #include <gtest/gtest.h>
 
 #include <map>
