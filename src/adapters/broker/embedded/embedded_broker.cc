@@ -249,7 +249,7 @@ Result<void> EmbeddedBroker::compact(const TopicPartition& tp) {
   return wait_for_upkeep();
 }
 
-void EmbeddedBroker::upkeep() { (void)wait_for_upkeep(); }
+Result<void> EmbeddedBroker::upkeep() { return wait_for_upkeep(); }
 
 Result<void> EmbeddedBroker::wait_for_upkeep() {
   Lock lock(core_->mutex);

@@ -43,7 +43,7 @@ class EmbeddedBroker : public Broker {
   // Deletes what lies below the offset, and compacts up to the end, now; both return when it is done.
   Result<void> delete_before(const TopicPartition& tp, Offset offset);
   Result<void> compact(const TopicPartition& tp);
-  void upkeep();  // a round of retention and compaction, as it happens by itself now and then
+  Result<void> upkeep();  // a round of retention and compaction, as it happens by itself now and then
 
   std::uint64_t transactions() const;  // of the writer since it was opened
 
