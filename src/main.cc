@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "wiring/serve.h"
+
 namespace {
 
 using Arguments = std::span<const std::string_view>;
@@ -25,9 +27,11 @@ struct Command {
 
 int show_help(Arguments arguments);
 int show_version(Arguments arguments);
+int run_serve(Arguments arguments) { return bartleby::serve(arguments, {}); }
 
 constexpr std::array kCommands{
     Command{"help", "show this text", show_help},
+    Command{"serve", "run workers and the API", run_serve},
     Command{"version", "show the version", show_version},
 };
 

@@ -39,6 +39,8 @@ Result<std::unique_ptr<EmbeddedBroker>> EmbeddedBroker::open(Options options) {
   return std::make_unique<EmbeddedBroker>(std::move(*core));
 }
 
+EmbeddedBroker::EmbeddedBroker(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+
 EmbeddedBroker::~EmbeddedBroker() { core_->close(); }
 
 Result<std::unique_ptr<Member>> EmbeddedBroker::join(const GroupSpec& spec) {

@@ -24,7 +24,7 @@ class EmbeddedBroker : public Broker {
   // Fails with kFenced if another process has the folder (the message names its pid), with kMalformed if log.db is
   // damaged, with kUnsupported if a newer version or another program wrote it.
   static Result<std::unique_ptr<EmbeddedBroker>> open(Options options);
-  explicit EmbeddedBroker(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  explicit EmbeddedBroker(std::shared_ptr<Core> core);
   ~EmbeddedBroker() override;
 
   // ---- Broker
