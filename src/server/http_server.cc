@@ -164,9 +164,9 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
   stream.socket().shutdown(Socket::shutdown_both, failed);
 }
 
-// The route may answer on any thread; the connection goes on on its own. A timer that never expires is what it waits for:
-// the answer ends the wait, on the connection's strand, so that it cannot come between the question and the waiting.
-// (Not by async_initiate with a lambda inside the co_await: g++ 12 destroys what such a lambda holds twice.)
+// The route may answer on any thread; the connection goes on on its own. A timer that never expires is what it waits
+// for: the answer ends the wait, on the connection's strand, so that it cannot come between the question and the
+// waiting. (Not by async_initiate with a lambda inside the co_await: g++ 12 destroys what such a lambda holds twice.)
 asio::awaitable<Response> HttpServer::State::routed(Request request) {
   struct Waiting {
     explicit Waiting(const asio::any_io_executor& executor) : timer(executor, asio::steady_timer::time_point::max()) {}

@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from processes import Bartleby, Endpoint, Sender, disorder, wait_for  # noqa: E402
 
 TOPIC = "orders"
+GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
 
 
 def worker_file(folder, url, more=""):
@@ -170,7 +171,7 @@ def dead_downstream(program, _rounds):
         endpoint = Endpoint(lambda message: 503 if dead.is_set() else 200)
         arguments = worker_file(folder, endpoint.url)
         path = pathlib.Path(folder, "worker.yaml")
-        path.write_text(path.read_text().replace("guard: null", "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"))
+        path.write_text(path.read_text().replace("guard: null", GUARD))
         bartleby = Bartleby(program, folder, arguments)
         bartleby.start()
         sender = Sender(bartleby, TOPIC, keys=500, pause=0.004)
@@ -197,8 +198,7 @@ def wrong_deploy(program, _rounds):
         endpoint = Endpoint(lambda message: 404 if wrong.is_set() else 200)
         arguments = worker_file(folder, endpoint.url)
         path = pathlib.Path(folder, "worker.yaml")
-        path.write_text(path.read_text().replace("guard: null", "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}")
-                        .replace("[20ms, 50ms, 100ms]", "[1s, 2s]"))
+        path.write_text(path.read_text().replace("guard: null", GUARD).replace("[20ms, 50ms, 100ms]", "[1s, 2s]"))
         bartleby = Bartleby(program, folder, arguments)
         bartleby.start()
         sender = Sender(bartleby, TOPIC, keys=500, pause=0.004)
@@ -224,7 +224,8 @@ def one_slow_key_holds_nobody(program, _rounds):
         endpoint = Endpoint(lambda m: 500 if m["value"] == "bad" and time.monotonic() - began < 3 else 200)
         arguments = worker_file(folder, endpoint.url)
         path = pathlib.Path(folder, "worker.yaml")
-        path.write_text(path.read_text().replace("[20ms, 50ms, 100ms]", "[1s, 5s]").replace("max_attempts: 4", "max_attempts: 6"))
+        path.write_text(path.read_text().replace("[20ms, 50ms, 100ms]", "[1s, 5s]")
+                        .replace("max_attempts: 4", "max_attempts: 6"))
         bartleby = Bartleby(program, folder, arguments)
         bartleby.start()
         try:

@@ -83,7 +83,8 @@ class Bartleby:
         for partition in next(t for t in self.get("/api/v1/topics")["items"] if t["name"] == topic)["partitions"]:
             at = partition["start"]
             while at < partition["end"]:
-                page = self.get(f"/api/v1/topics/{topic}/messages?partition={partition['partition']}&from={at}&limit=500")
+                where = f"partition={partition['partition']}&from={at}&limit=500"
+                page = self.get(f"/api/v1/topics/{topic}/messages?{where}")
                 if not page["items"]:
                     break
                 found += page["items"]
