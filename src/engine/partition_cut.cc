@@ -68,7 +68,8 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
   while (!pending_.empty()) {
     const std::uint32_t i = pending_.front();
     const Entry& e = entries_[i];
-    const bool first = records == 0 || phase_ == Phase::kReleasing;  // the last write takes everything
+    const bool first = (records == 0 && !mutant(Mutant::kFirstItemLimited)) ||
+                       phase_ == Phase::kReleasing;  // the last write takes everything
     if (!first && (records >= shared_.config.write_records || bytes >= shared_.config.write_bytes)) break;
     pending_.pop_front();
     bool decision = false;

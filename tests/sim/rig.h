@@ -93,8 +93,7 @@ class Rig {
   std::vector<Letter> letters;   // all of them
   std::vector<Alarm> alarms;
 
-  std::int64_t produce(const Bytes& key, const std::string& value = "v",
-                       std::int32_t partition = 0);
+  std::int64_t produce(const Bytes& key, const std::string& value = "v", std::int32_t partition = 0);
   void produce_all(const std::vector<std::string>& keys);
   Worker& start(const std::string& instance = "a");
   void crash(Worker& worker) { worker.crash(); }
