@@ -90,6 +90,7 @@ struct Start {
   bool probe;
   std::uint32_t others;  // handlers running in the same process
   bool guard_open;
+  Instant handed_out;  // with the others of its stretch
   std::string writer;
 };
 

@@ -335,7 +335,7 @@ bool World::finished() {
   if (!checker_.all_resolved() && !options_.has(Fault::kNoDeadLetters)) return false;
   for (auto& [tp, w] : checker_.all()) {
     const auto c = cluster_->committed(kGroup, tp);
-    if (!c || !c->offset) return false;
+    if (!c || decode_metadata(as_version_1(c->metadata), *c->offset).origin != MetadataOrigin::kOurs) return false;
     const Offset end = cluster_->log(tp).high_watermark();
     if (*c->offset < end && !options_.has(Fault::kNoDeadLetters)) return false;
     for (const auto& [offset, s] : w.stories) {

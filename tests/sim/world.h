@@ -58,6 +58,7 @@ class World {
     TopicPartition tp;
     std::uint32_t at = 0;
     std::uint64_t number = 0;
+    Instant begun{};
   };
   // One slot of the flight recorder: survives the process.
   struct RecorderSlot {

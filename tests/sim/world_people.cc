@@ -111,9 +111,9 @@ void World::move_offset(const TopicPartition& tp) {
   w.low = to;
   w.newer = is_version_2(text);
   for (auto& [offset, s] : w.stories) {
-    s.dropped = offset < to;
+    s.dropped = offset < to || s.deleted;
     // An empty text is a wish: from here on everything again. (With another one the journal is still believed.)
-    if (text.empty() && offset >= to) s.applied = s.dead = false;
+    if (text.empty() && offset >= to && !s.deleted) s.applied = s.dead = false;
   }
 }
 
