@@ -184,7 +184,10 @@ void PartitionEngine::sort_entries(bool trusted) {
     const auto at = heads_found_.find(*m.lane);
     return at == heads_found_.end() || at->second == m.offset;
   };
-  const bool reset_by_people = found_.origin == MetadataOrigin::kEmpty && !mutant(Mutant::kResetKeepsDone);
+  // A claim without a check: somebody found the metadata empty and did not live to erase what must go.
+  const bool claimed_empty = found_.origin == MetadataOrigin::kOurs && !found_.metadata.check;
+  const bool reset_by_people = ((found_.origin == MetadataOrigin::kEmpty && !mutant(Mutant::kResetKeepsDone)) ||
+                                (claimed_empty && !mutant(Mutant::kClaimEndsReset)));
   if (mutant(Mutant::kPolicyDecidesSelf)) {
     for (JournalItem& item : found_entries_)
       if (auto* m = std::get_if<MessageEntry>(&item.entry); m != nullptr && m->lane && !m->done)

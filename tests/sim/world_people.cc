@@ -83,6 +83,11 @@ void World::reset_offset() {
   std::advance(at, static_cast<std::ptrdiff_t>(random_.below(all.size())));
   down_until_ = scheduler_.now() + Duration(30000);
   scheduler_.after(Duration(29000), [this, tp = at->first] { move_offset(tp); });
+  // What was moved must stay moved though its first owner dies at once.
+  if (random_.chance(50))
+    scheduler_.at(down_until_ + Duration(random_.between(1, 1000)), [this] {
+      for (auto& p : processes_) crash(*p, std::nullopt);
+    });
 }
 
 void World::move_offset(const TopicPartition& tp) {
