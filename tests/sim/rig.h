@@ -77,6 +77,7 @@ struct RigOptions {
   std::int32_t partitions = 1;
   std::size_t dlq_message = 1 << 20;  // the largest record the dlq takes
   std::size_t letter_part = 400;
+  std::uint64_t retention_bytes = 0;  // of the source; 0: without limit
 };
 
 class Rig {
