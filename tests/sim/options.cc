@@ -124,6 +124,8 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   e.max_ahead = o.has(Fault::kTinyAhead) ? static_cast<std::uint32_t>(r.between(2, 20)) : 262144;
   e.write_records = o.has(Fault::kTinyWrites) ? static_cast<std::uint32_t>(r.between(1, 3)) : 2000;
   e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(100, 135)) : kMaxMetadata;
+  // No room for heads leaves done entries behind, which a moved offset must overrule.
+  if ((o.has(Fault::kOffsetReset) || o.has(Fault::kOffsetLost)) && r.chance(80)) e.metadata_limit = 100;
   e.writer_room = 32;
   if (!e.dead_letters) {  // what is kept counts as parked, and would stop intake for good
     e.max_parked = 100000;
