@@ -122,5 +122,23 @@ std::string self_in_a_lane_that_is_swept() {
 
 TEST(Rules, ASweepLeavesOutWhatHasLeftItsLane) { expect_rule(self_in_a_lane_that_is_swept, {Mutant::kSweepRunsSelf}); }
 
+// ---- lost on purpose -----------------------------------------------------------------------------------
+
+TEST(Rules, WithoutDeadLettersAndToldToDropAnExhaustedMessageIsCountedAndGone) {
+  Rig rig;
+  rig.engine.dead_letters = false;
+  rig.engine.drop = true;
+  rig.produce_all({"k", "k"});
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  worker.reject(0);
+  ASSERT_TRUE(rig.until_at(worker, 1));
+  worker.done(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  EXPECT_TRUE(rig.letters.empty());
+  EXPECT_EQ(worker.engine().counters().dropped, 1u);
+  EXPECT_EQ(rig.metadata().metadata.counters.skipped, 1u);
+}
+
 }  // namespace
 }  // namespace bartleby::sim

@@ -112,5 +112,59 @@ TEST(Rules, MetadataBesideAnotherOffsetIsNotBelieved) {
   EXPECT_TRUE(rig.alarmed(AlarmType::kDamagedMetadata));
 }
 
+// The topic was deleted and made again, and the commit of the old one lies beyond the new one's end.
+TEST(Rules, ACommitBeyondTheEndOfTheLogIsAnIncidentAndReadingBeginsAtItsStart) {
+  Rig rig;
+  rig.produce_all({"a", "b", "c"});
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  for (const std::int64_t o : {0, 1, 2}) first.done(o);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  rig.crash(first);
+  rig.cluster.recreate("src");
+  rig.wind(Duration(5000));
+  rig.produce_all({"a"});
+  Worker& second = rig.start("b");
+  ASSERT_TRUE(rig.until_at(second, 0));
+  EXPECT_TRUE(rig.alarmed(AlarmType::kOffsetReset));
+  second.done(0);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(1); }));
+}
+
+TEST(Rules, ATopicMadeAnewUnderARunningWorkerIsTakenOverAgain) {
+  Rig rig;
+  rig.produce_all({"a", "b", "c"});
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return worker.at_all({0, 1, 2}); }));
+  worker.done(0);
+  worker.done(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  rig.cluster.recreate("src");
+  rig.wind(Duration(2000));
+  EXPECT_TRUE(rig.alarmed(AlarmType::kOffsetReset));
+  worker.done(2);  // an answer of the life before
+  rig.produce_all({"d"});
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  worker.done(0);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(1); }));
+  rig.stop(worker);
+}
+
+// Names of different lengths and no room kept for the longer one: hints are left out rather than the claim.
+TEST(Rules, AClaimThatDoesNotFitBesideALongerNameLeavesOutTheHeads) {
+  Rig rig;
+  rig.engine.metadata_limit = Rig::room_for_heads(2);
+  rig.produce_all({"a", "b", "c"});
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  first.done(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.metadata().metadata.heads.size() == 2; }));
+  rig.crash(first);
+  Worker& second = rig.start(std::string(40, 'x'));
+  ASSERT_TRUE(rig.wind_until([&] { return second.at_all({0, 1, 2}); })) << "repetitions, no loss";
+  for (const std::int64_t o : {0, 1, 2}) second.done(o);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
+}
+
 }  // namespace
 }  // namespace bartleby::sim

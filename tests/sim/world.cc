@@ -212,6 +212,7 @@ void World::turn(Process& p) {
   if (p.pump->stopped()) {
     say("stopped i" + std::to_string(p.number));
     coverage_.saw(Seen::kCleanStop);
+    if (p.pump->engine().writing()) checker_.fail("stopped with a write in flight");
     if (p.pump->slots_in_use() != 0) checker_.fail("messages left in memory after a stop");
     if (p.pump->stories_in_use() != 0) checker_.fail("stories left in memory after a stop");
     if (p.pump->emits_in_use() != 0 && p.running.empty()) checker_.fail("emitted records left in memory after a stop");

@@ -213,7 +213,12 @@ void World::ask_why() {
   for (auto& p : processes_) {
     if (!p->pump) continue;
     const Engine& engine = p->pump->engine();
+    if (engine.running() < p->running.size()) return checker_.fail("a handler runs that the engine does not know");
     for (const auto& [index, partition] : engine.partitions()) {
+      if (partition->held() > partition->in_memory() || partition->memory_bytes() == 0)
+        return checker_.fail("more is held than is in memory");
+      if (partition->phase() == Phase::kRunning && partition->frontier() < partition->high())
+        return checker_.fail("the frontier is below H");
       const auto why = explain(engine, partition->ref(), scheduler_.now());
       if (!why || why->answer.empty()) return checker_.fail("no explanation");
       if (!why->pinned_by.empty() && why->pinned_by.front().offset < why->committed)
