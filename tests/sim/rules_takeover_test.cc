@@ -153,17 +153,22 @@ TEST(Rules, ATopicMadeAnewUnderARunningWorkerIsTakenOverAgain) {
 // Names of different lengths and no room kept for the longer one: hints are left out rather than the claim.
 TEST(Rules, AClaimThatDoesNotFitBesideALongerNameLeavesOutTheHeads) {
   Rig rig;
-  rig.engine.metadata_limit = Rig::room_for_heads(2);
-  rig.produce_all({"a", "b", "c"});
+  rig.engine.metadata_limit = Rig::room_for_heads(6);
+  rig.produce_all({"a", "b", "c", "d", "e", "f", "g"});
   Worker& first = rig.start();
-  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1, 2, 3, 4, 5, 6}); }));
   first.done(1);
-  ASSERT_TRUE(rig.wind_until([&] { return rig.metadata().metadata.heads.size() == 2; }));
+  ASSERT_TRUE(rig.wind_until([&] { return rig.metadata().metadata.heads.size() == 6; }));
   rig.crash(first);
-  Worker& second = rig.start(std::string(40, 'x'));
-  ASSERT_TRUE(rig.wind_until([&] { return second.at_all({0, 1, 2}); })) << "repetitions, no loss";
-  for (const std::int64_t o : {0, 1, 2}) second.done(o);
-  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  Worker& second = rig.start(std::string(25, 'x'));
+  ASSERT_TRUE(rig.wind_until([&] { return rig.metadata().metadata.writer == second.id(); }));
+  EXPECT_EQ(rig.metadata().metadata.high, Offset(0));
+  EXPECT_TRUE(rig.metadata().metadata.heads.empty());
+  rig.crash(second);
+  Worker& third = rig.start("c");
+  ASSERT_TRUE(rig.wind_until([&] { return third.at_all({0, 1, 2, 3, 4, 5, 6}); })) << "repetitions, no loss";
+  for (std::int64_t o = 0; o <= 6; ++o) third.done(o);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(7); }));
 }
 
 }  // namespace
