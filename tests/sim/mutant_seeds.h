@@ -10,7 +10,7 @@
 namespace bartleby::sim {
 
 inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 45> kRecordedSeeds = {{
-    {"CommitHighestDone", 1},
+    {"CommitHighestDone", 2},
     {"NoDoneAboveHigh", 25},
     {"NoDoneAboveFrom", 14},
     {"PlainSuccessErasesEntry", 2011},

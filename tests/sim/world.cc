@@ -336,11 +336,7 @@ bool World::finished() {
   if (!checker_.all_resolved() && !options_.has(Fault::kNoDeadLetters)) return false;
   for (auto& [tp, w] : checker_.all()) {
     const auto c = cluster_->committed(kGroup, tp);
-    if (!c) return false;
-    const DecodedMetadata said = decode_metadata(as_version_1(c->metadata), *c->offset);
-    if (said.origin != MetadataOrigin::kOurs || !said.metadata.check)
-      return false;  // nobody has had a word about it yet
-    if (said.metadata.check->count == UINT64_MAX) return false;
+    if (!is_settled(c)) return false;
     const Offset end = cluster_->log(tp).high_watermark();
     if (*c->offset < end && !options_.has(Fault::kNoDeadLetters)) return false;
     for (const auto& [offset, s] : w.stories) {

@@ -121,6 +121,7 @@ class World {
   void kill_gone(const TopicPartition& tp, Offset below);
 
   // people (world_people.cc)
+  static bool is_settled(const std::optional<CommittedOffset>& c);
   bool before_joining();
   void ensure_journal();
   void add_partition();
