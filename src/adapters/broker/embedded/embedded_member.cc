@@ -182,7 +182,7 @@ void EmbeddedMember::read_log_range(std::uint64_t request, TopicPartition tp) {
   if (!alive_) return;
   const PartitionLog* log = core_->log(tp);
   if (log == nullptr) return push(LogRangeRead{request, false, {}, {}, {}});
-  push(LogRangeRead{request, true, log->stored.start, log->stable(), log->stored.end});
+  push(LogRangeRead{request, true, log->stored.start, log->stable(), log->stored.end, log->stored.bytes});
 }
 
 void EmbeddedMember::answer_requests() {
