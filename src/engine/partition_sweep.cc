@@ -94,7 +94,8 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
   LaneState& l = lanes_[lane];
   if (!notes_.empty()) drop_notes(l.log_from, r.offset, l.hash);
   const bool done_before = live_done_.contains(r.offset) && live_done_.at(r.offset).timestamp == r.timestamp;
-  if ((done_before && !mutant(Mutant::kSweepRunsDone)) || self_offsets_.contains(r.offset)) {
+  if ((done_before && !mutant(Mutant::kSweepRunsDone)) ||
+      (self_offsets_.contains(r.offset) && !mutant(Mutant::kSweepRunsSelf))) {
     l.log_from = next(r.offset);
     place(lane);
     drop();
