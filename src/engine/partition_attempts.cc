@@ -414,7 +414,7 @@ void PartitionEngine::order(const ParkedOrder& o) {
     entries_[i].state = State::kQueued;
     f.due_steady = shared_.now.steady;
     if (o.what == ParkedOrder::What::kRunNow)
-      f.decided = false;
+      f.decided = f.lost = false;  // what retention took is looked for once more, or it would be ready without bytes
     else
       doom(i, Reason::kGivenUp);
     advance(entries_[i].lane);

@@ -33,6 +33,20 @@ TEST(Explain, NamesTheParkedMessageThatHoldsTheCommit) {
   EXPECT_EQ(of(rig, w, 9).substr(0, 30), "offset 9 has not been read yet");
 }
 
+TEST(Explain, SaysLongTimesInMinutesAndHours) {
+  Rig rig;
+  rig.engine.cases[0].backoff = Schedule{{Duration(7500000)}};
+  rig.produce("a");
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.until_at(w, 0));
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  rig.wind(Duration(2000));
+  EXPECT_NE(of(rig, w).find(" in 2 h 4 min"), std::string::npos) << of(rig, w);
+  rig.wind(Duration(7200000));
+  EXPECT_NE(of(rig, w).find(" in 4 min "), std::string::npos) << of(rig, w);
+}
+
 TEST(Explain, SaysWhenNothingIsWrong) {
   Rig rig;
   rig.produce("a");

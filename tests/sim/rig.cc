@@ -128,6 +128,11 @@ void Worker::reject(std::int64_t offset) {
   answer(offset, std::move(d));
 }
 
+void Worker::order(ParkedOrder::What what) {
+  pump_->tell(ParkedOrder{.what = what, .ref = {}, .offset = {}, .kind = {}});
+  plan(rig_.scheduler.now());
+}
+
 // ---- the rig -------------------------------------------------------------------------------------------
 
 Rig::Rig(RigOptions options)

@@ -55,6 +55,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void done(std::int64_t offset) { answer(offset, std::nullopt); }
   void fails(std::int64_t offset, const std::string& error = "no");  // to be retried
   void reject(std::int64_t offset);                                  // for good
+  void order(ParkedOrder::What what);                                // of people, about everything that waits
 
  private:
   friend class Rig;

@@ -140,5 +140,29 @@ TEST(Rules, WithoutDeadLettersAndToldToDropAnExhaustedMessageIsCountedAndGone) {
   EXPECT_EQ(rig.metadata().metadata.counters.skipped, 1u);
 }
 
+// Dead letters are off, so it is kept; meanwhile retention takes it. Ordered to run a second time it was ready without
+// its bytes, and the engine never came back. (Seed 243321.)
+TEST(Rules, AKeptMessageThatRetentionTookIsLookedForAtEveryOrderAndKept) {
+  Rig rig;
+  rig.engine.dead_letters = false;
+  rig.produce_all({"a", "b"});
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return worker.at_all({0, 1}); }));
+  worker.done(1);
+  worker.reject(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kExhaustedKept); }));
+  rig.cluster.delete_before({"src", Partition(0)}, Offset(1));
+  for (int i = 0; i < 3; ++i) {
+    rig.alarms.clear();
+    worker.order(ParkedOrder::What::kRunNow);
+    rig.wind(Duration(2000));
+    EXPECT_TRUE(rig.alarmed(AlarmType::kLostByRetention));
+    EXPECT_TRUE(rig.alarmed(AlarmType::kExhaustedKept));
+  }
+  EXPECT_EQ(rig.runs_of(0), 1u);
+  EXPECT_EQ(rig.low(), Offset(0));
+  rig.stop(worker);
+}
+
 }  // namespace
 }  // namespace bartleby::sim
