@@ -87,6 +87,7 @@ std::expected<std::size_t, Failure> leading_options(std::span<const std::string_
 }
 
 Ran run_command(const Command& command, std::span<const std::string_view> words, const CliContext& context) {
+  if (command.run_words) return command.run_words(words);
   std::vector<Option> options = command.options;
   options.push_back({"--help", 'h', "", "show this text"});
   const auto arguments = Arguments::read(command.name, command.operands, options, words);

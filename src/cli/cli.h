@@ -32,7 +32,9 @@ struct Command {
   std::vector<Option> options = {};  // `--help` is added to every command
   std::string details = {};          // what the summary has no room for
   std::vector<std::string> examples = {};
-  std::function<Ran(const Arguments& arguments, const CliContext& context)> run;
+  std::function<Ran(const Arguments& arguments, const CliContext& context)> run = {};
+  // Instead of `run`: reads its words itself, `--help` among them. What is above is then for lists and completions.
+  std::function<int(std::span<const std::string_view> words)> run_words = {};
 };
 
 // What `config check`, `show` and `env` print; `fine` is false where the configuration cannot be.

@@ -10,7 +10,7 @@ Command question(const char* verb, const char* summary, std::vector<std::string>
                  ConfigQuestion CliContext::* member) {
   return {.name = std::string("config ") + verb,
           .summary = summary,
-          .options = {{"--config", 'c', "FILE", "the file; without one, defaults and variables alone"}},
+          .options = {{"--config", 'c', "FILE", "the file; without one ./bartleby.yaml where there is one"}},
           .examples = std::move(examples),
           .run = [member](const Arguments& arguments, const CliContext& context) -> Ran {
             const ConfigAnswer answer = (context.*member)(arguments.value("--config"));

@@ -41,6 +41,10 @@ Ran run_help(const Arguments& arguments, const CliContext& context) {
   std::string name = arguments.operand(0);
   if (arguments.size() == 2) name += " " + arguments.operand(1);
   const auto found = std::ranges::find(commands, name, &Command::name);
+  if (found != commands.end() && found->run_words) {
+    constexpr std::string_view kHelp = "--help";
+    return found->run_words({&kHelp, 1});
+  }
   if (found != commands.end()) {
     *context.out << help_of(*found);
     return exit_status::kOk;

@@ -20,6 +20,13 @@ struct Decision {
   std::optional<Duration> after;      // the other side asked to wait this long
   ErrorText error;
   std::vector<Record> emit;
+  bool unrun = false;  // the process stops: the attempt did not take place, whatever the rest says
+
+  static Decision not_run() {
+    Decision d;
+    d.unrun = true;
+    return d;
+  }
 };
 
 constexpr std::size_t kMaxEmitRecords = 500;

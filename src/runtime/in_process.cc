@@ -113,12 +113,7 @@ PooledHandler::~PooledHandler() {
     unrun.swap(jobs_);
   }
   wake_.notify_all();
-  for (Job& job : unrun) {
-    Decision d;
-    d.fate = Fate::kRetry;
-    d.error = {"Stopped", "the process stopped before the handler began", ""};
-    job.answer(std::move(d));
-  }
+  for (Job& job : unrun) job.answer(Decision::not_run());
   threads_.clear();
 }
 

@@ -19,7 +19,7 @@ Decision retry(Kind kind, std::string type, std::string message) {
 
 Decision timed_out() { return retry(Kind::kTimeout, "Timeout", "not finished by its deadline"); }
 Decision cancelled() { return retry(Kind::kTransient, "Cancelled", "nobody waits for it any more"); }
-Decision stopped() { return retry(Kind::kTransient, "Stopped", "this process is stopping"); }
+Decision stopped() { return Decision::not_run(); }
 
 Decision no_room() {
   Decision d = retry(Kind::kThrottled, "Overloaded", "too many attempts are open in this process");

@@ -137,7 +137,7 @@ void PullHandler::close() {
     offered.swap(offered_);
   }
   for (ClaimDone& done : over) done({});
-  for (Offer& offer : offered) offer.answer(retry(Kind::kTransient, "Stopped", "this process is stopping"));
+  for (Offer& offer : offered) offer.answer(Decision::not_run());
 }
 
 PullHandler::Figures PullHandler::figures() const {

@@ -124,6 +124,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
 
 void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision) {
   Stretch& s = *stretch;
+  if (decision.unrun) return finish(s, std::nullopt);  // what is left goes back to the queue, uncounted
   const Now now = clock_.now();
   const double seconds = static_cast<double>((now.steady - s.began).count()) / 1000;
   std::size_t bucket = 0;

@@ -58,6 +58,20 @@ TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
   return spec;
 }
 
+// The first record at or after a time: times never fall within a partition, so it can be found by halving.
+Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, Offset to, Timestamp time) {
+  while (from < to) {
+    const Offset middle(from.v + (to.v - from.v) / 2);
+    const auto found = broker.read(tp, middle, 1, 1);
+    if (!found) return std::unexpected(found.error());
+    if (found->empty() || found->front().offset >= to || found->front().timestamp >= time)
+      to = middle;
+    else
+      from = next(found->front().offset);
+  }
+  return from;
+}
+
 Runner::Settings runner_settings(const WorkerSpec& spec) {
   Runner::Settings s{spec.cluster, spec.name, spec.group, {}};
   BARTLEBY_ASSERT(spec.handlers.size() == spec.engine.cases.size());
@@ -243,6 +257,7 @@ void Worker::work() {
     turn();
     if (pump_->failed() || pump_->stopped()) part();
   }
+  parted_.store(true);
   // Handlers that outlived the drain still answer into this object.
   {
     std::unique_lock lock(mutex_);
@@ -303,6 +318,11 @@ bool Worker::prepare() {
     const auto range = broker_.log_range(o.tp);
     if (!range) return trouble("cannot read the log's range", range.error()), false;
     ranges[o.tp] = {range->first, range->second, std::nullopt};
+    if (spec_.start == StartAt::kTime) {
+      const auto at = first_at(broker_, o.tp, range->first, range->second, spec_.start_time);
+      if (!at) return trouble("cannot look for where the group begins", at.error()), false;
+      if (*at < range->second) ranges[o.tp].at_time = *at;
+    }
   }
   if (const auto first = first_offsets(*offsets, ranges, spec_.start); !first.empty()) {
     const auto committed = broker_.commit_first(spec_.group, first);

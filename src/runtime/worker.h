@@ -30,6 +30,7 @@ struct WorkerSpec {
   std::string journal = "{topic}.parked.{group}";  // templates; see `topic_named`
   std::string dead_letter = "{topic}.dlq";
   StartAt start = StartAt::kEarliest;
+  Timestamp start_time{};  // with kTime
   EngineConfig engine;
   std::vector<std::shared_ptr<Handler>> handlers;  // by case, like engine.cases
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
@@ -73,6 +74,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   void stop();
+  // The partitions are handed over; handlers that were too slow for that may still run.
+  bool parted() const { return parted_.load(); }
   bool stopped() const { return state_.load() == WorkerState::kStopped; }
 
   const WorkerSpec& spec() const { return spec_; }
@@ -122,6 +125,7 @@ class Worker {
 
   std::atomic<WorkerState> state_{WorkerState::kStarting};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> parted_{false};
   std::array<std::atomic<std::uint64_t>, 32> alarms_{};
 
   // The worker's thread alone:

@@ -212,7 +212,7 @@ TEST_F(EmbeddedLog, RetentionByTimeDeletesWhatIsTooOldInSlices) {
   produce(tp, 10);
   clock_->advance(Duration(100000));
   produce(tp, 2);
-  broker().upkeep();
+  ASSERT_TRUE(broker().upkeep().has_value());
   EXPECT_EQ(broker().log_range(tp), (std::pair(Offset(10), Offset(12))));
   EXPECT_EQ(keys_in_file().size(), 2u);
 }
@@ -224,10 +224,10 @@ TEST_F(EmbeddedLog, RetentionByBytesKeepsTheNewestAlsoAfterARestart) {
   const TopicPartition tp = topic(wanted);
   produce(tp, 10, std::string(499, 'x'));  // with its key 500
   close();
-  broker().upkeep();
+  ASSERT_TRUE(broker().upkeep().has_value());
   EXPECT_EQ(broker().log_range(tp), (std::pair(Offset(8), Offset(10))));
   produce(tp, 1, std::string(499, 'x'));
-  broker().upkeep();
+  ASSERT_TRUE(broker().upkeep().has_value());
   EXPECT_EQ(broker().log_range(tp), (std::pair(Offset(9), Offset(11))));
 }
 
@@ -241,7 +241,7 @@ TEST_F(EmbeddedLog, CompactionByItselfKeepsTheLastOfEveryKeyAndLaterDropsTombsto
     for (const char* key : {"a", "b", "c"})
       ASSERT_TRUE(broker().produce({record(tp, key, Bytes(std::to_string(round)))}).has_value());
   ASSERT_TRUE(broker().produce({record(tp, "b", Bytes())}).has_value());
-  broker().upkeep();
+  ASSERT_TRUE(broker().upkeep().has_value());
   EXPECT_EQ(keys_in_file(), (std::vector<std::string>{"a", "c", "b"}));
   ASSERT_TRUE(broker().compact(tp).has_value());
   EXPECT_EQ(keys_in_file().size(), 3u) << "a tombstone stays as long as a reader may not have passed it";

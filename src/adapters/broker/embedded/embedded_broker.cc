@@ -39,6 +39,8 @@ Result<std::unique_ptr<EmbeddedBroker>> EmbeddedBroker::open(Options options) {
   return std::make_unique<EmbeddedBroker>(std::move(*core));
 }
 
+EmbeddedBroker::EmbeddedBroker(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+
 EmbeddedBroker::~EmbeddedBroker() { core_->close(); }
 
 Result<std::unique_ptr<Member>> EmbeddedBroker::join(const GroupSpec& spec) {
@@ -249,7 +251,7 @@ Result<void> EmbeddedBroker::compact(const TopicPartition& tp) {
   return wait_for_upkeep();
 }
 
-void EmbeddedBroker::upkeep() { (void)wait_for_upkeep(); }
+Result<void> EmbeddedBroker::upkeep() { return wait_for_upkeep(); }
 
 Result<void> EmbeddedBroker::wait_for_upkeep() {
   Lock lock(core_->mutex);

@@ -24,7 +24,7 @@ class EmbeddedBroker : public Broker {
   // Fails with kFenced if another process has the folder (the message names its pid), with kMalformed if log.db is
   // damaged, with kUnsupported if a newer version or another program wrote it.
   static Result<std::unique_ptr<EmbeddedBroker>> open(Options options);
-  explicit EmbeddedBroker(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  explicit EmbeddedBroker(std::shared_ptr<Core> core);
   ~EmbeddedBroker() override;
 
   // ---- Broker
@@ -43,7 +43,7 @@ class EmbeddedBroker : public Broker {
   // Deletes what lies below the offset, and compacts up to the end, now; both return when it is done.
   Result<void> delete_before(const TopicPartition& tp, Offset offset);
   Result<void> compact(const TopicPartition& tp);
-  void upkeep();  // a round of retention and compaction, as it happens by itself now and then
+  Result<void> upkeep();  // a round of retention and compaction, as it happens by itself now and then
 
   std::uint64_t transactions() const;  // of the writer since it was opened
 

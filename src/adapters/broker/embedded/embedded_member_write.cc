@@ -66,6 +66,7 @@ std::shared_ptr<Job> EmbeddedMember::job_of(Write& write) {
     job->commits.push_back({&group, slot(offset.ref)->log, offset.offset, std::move(offset.metadata)});
   }
   std::vector<PartitionRef> refs;
+  refs.reserve(write.offsets.size());
   for (const OffsetToCommit& offset : write.offsets) refs.push_back(offset.ref);
   job->admit = [core = core_.get(), number = number_, refs = std::move(refs), serial = write.serial] {
     EmbeddedMember* m = core->member(number);

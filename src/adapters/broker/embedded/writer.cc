@@ -136,8 +136,9 @@ void Writer::gather() {
   }
 }
 
-// Those who were answered together come back together, but not at one instant. Without this the first of them would get a
-// commit for itself and the others wait for it. It costs an eighth of a commit at most, and nothing for one producer.
+// Those who were answered together come back together, but not at one instant. Without this the first of them would
+// get a commit for itself and the others wait for it. It costs an eighth of a commit at most, and nothing for one
+// producer.
 void Writer::wait_for_siblings(Lock& lock) {
   if (expected_ <= 1) return;
   const auto limit = RealTime::now() + std::min<RealTime::duration>(commit_time_ / 8, kLongestDelay);
@@ -266,8 +267,9 @@ void Writer::do_upkeep(Lock& lock) {
 // What it cannot move stays in the write-ahead log and is moved later; nothing depends on it but room.
 void Writer::checkpoint(Lock& lock, bool all) {
   lock.unlock();
-  (void)file_.checkpoint(all);
+  const auto moved = file_.checkpoint(all);
   lock.lock();
+  if (!moved) upkeep_result_ = std::unexpected(moved.error());
   checkpointed_ = wal_pages_;
 }
 

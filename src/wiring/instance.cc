@@ -1,0 +1,341 @@
+#include "wiring/instance.h"
+
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "adapters/broker/embedded/embedded_broker.h"
+#include "adapters/handler/http/http_handler.h"
+#include "base/version.h"
+#include "codec/journal.h"
+#include "runtime/in_process.h"
+#include "runtime/open_attempts.h"
+#include "runtime/pull_handler.h"
+#include "runtime/worker.h"
+#include "server/http_server.h"
+#include "server/routes/routes.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::string_view kDefaultPort = "1853";
+
+std::uint64_t random_number() {
+  std::uint64_t n = 0;
+  BARTLEBY_ASSERT(::getrandom(&n, sizeof n, 0) == static_cast<ssize_t>(sizeof n));
+  return n;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// A worker's connections, its own files and the server's: the soft limit is often 1024.
+void raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+struct Instance::Parts {
+  Parts(Config c, const Handlers& h, const Clock& k, Log& l, std::function<void(const std::string&)> b)
+      : config(std::move(c)), handlers(h), clock(k), log(l), broken(std::move(b)) {}
+
+  struct Running {
+    std::shared_ptr<Worker> worker;
+    std::shared_ptr<PullHandler> pull;
+  };
+
+  Config config;
+  const Handlers& handlers;
+  const Clock& clock;
+  Log& log;
+  const std::function<void(const std::string&)> broken;
+
+  std::unique_ptr<embedded::EmbeddedBroker> broker;
+  std::unique_ptr<FlightRecorder> recorder;
+  std::shared_ptr<HttpLoop> http;
+  std::shared_ptr<OpenAttempts> open;
+  std::mutex mutex;  // of `running`
+  std::map<std::string, Running> running;
+  Services services;
+  Router router;
+  std::unique_ptr<HttpServer> server;
+  std::jthread ticker;
+
+  Result<void> bury();
+  Result<void> make_worker(const WorkerConfig& config);
+  Result<std::shared_ptr<Handler>> make_handler(const WorkerConfig& worker, const CaseConfig& one,
+                                                std::shared_ptr<PullHandler>& pull);
+  std::string instance_of(const std::string& worker) const;
+  void tick(const std::stop_token& stopping);
+  bool stop_workers(const std::vector<Running>& leaving, bool all);
+};
+
+// Whoever ran when the last process died is named in the journal of its message; whoever owns the partition reads it.
+Result<void> Instance::Parts::bury() {
+  std::vector<Record> records;
+  for (const Casualty& c : recorder->casualties()) {
+    if (c.flight.journal.empty() || !broker->describe(c.flight.journal)) continue;  // the topic was deleted since
+    const JournalEntry obituary = c.obituary();
+    records.push_back({c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
+    log.warning("process_died_in_handler", {{"journal", c.flight.journal},
+                                            {"partition", c.flight.partition.v},
+                                            {"offset", c.flight.offset.v},
+                                            {"faulting", c.faulting}});
+  }
+  if (!records.empty())
+    if (const auto written = broker->produce(records); !written) return std::unexpected(written.error());
+  recorder->forget_casualties();
+  return {};
+}
+
+std::string Instance::Parts::instance_of(const std::string& worker) const {
+  if (const char* given = std::getenv("BARTLEBY_INSTANCE"); given != nullptr && *given != '\0') return given;
+  const std::string port = std::to_string(config.listen.port);
+  return worker + "-" + host_name() + (port == kDefaultPort ? "" : "-" + port);
+}
+
+Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfig& worker, const CaseConfig& one,
+                                                               std::shared_ptr<PullHandler>& pull) {
+  if (const auto* push = std::get_if<HttpHandlerConfig>(&one.handler)) {
+    HttpHandlerOptions options;
+    options.target.url = push->url;
+    options.target.allow_private = push->allow_private;
+    options.secret = push->secret;
+    options.reject.assign(push->reject.begin(), push->reject.end());
+    auto made = HttpHandler::make(std::move(options), http, open);
+    if (!made) return std::unexpected(made.error());
+    return std::shared_ptr<Handler>(std::move(*made));
+  }
+  if (std::holds_alternative<PullHandlerConfig>(one.handler)) {
+    if (!pull) {
+      PullHandlerOptions options;
+      options.clock = [this] { return clock.now(); };
+      pull = std::make_shared<PullHandler>(open, std::move(options));
+    }
+    return std::shared_ptr<Handler>(pull);
+  }
+  const std::string& name = std::get<BuiltinHandlerConfig>(one.handler).name;
+  const std::string cluster = config.cluster_id;
+  InProcess where{name, recorder.get(),
+                  [worker, cluster](const std::string& topic) { return worker.journal_of(topic, cluster); }};
+  if (const auto sync = handlers.sync.find(name); sync != handlers.sync.end()) {
+    if (worker.run == RunIn::kEngine)
+      return std::shared_ptr<Handler>(std::make_shared<InlineHandler>(std::move(where), sync->second));
+    return std::shared_ptr<Handler>(
+        std::make_shared<PooledHandler>(std::move(where), sync->second, worker.concurrency));
+  }
+  if (const auto async = handlers.async.find(name); async != handlers.async.end())
+    return std::shared_ptr<Handler>(std::make_shared<AsynchronousHandler>(std::move(where), async->second));
+  return fail(ErrorCode::kInvalid, "worker " + worker.name + ": this program has no handler " + name +
+                                       "; say handler: {http: {url: …}} or {pull: {}}, or build a program that has it");
+}
+
+Result<void> Instance::Parts::make_worker(const WorkerConfig& c) {
+  WorkerSpec spec;
+  spec.name = c.name;
+  spec.group = c.group;
+  spec.cluster = config.cluster_id;
+  spec.instance = instance_of(c.name);
+  spec.topics = c.topics;
+  spec.journal = c.journal;
+  spec.dead_letter = c.dead_letter.topic;
+  spec.start = c.start.at;
+  spec.start_time = c.start.time;
+  spec.engine = c.engine();
+  std::shared_ptr<PullHandler> pull;
+  for (const CaseConfig& one : c.cases) {
+    auto handler = make_handler(c, one, pull);
+    if (!handler) return std::unexpected(handler.error());
+    spec.handlers.push_back(std::move(*handler));
+  }
+  // Called by the worker's thread alone, which is what a Matcher wants.
+  auto matcher = std::make_shared<Matcher>();
+  spec.admit = [matcher, match = c.match, cases = c.case_matches()](const std::string&, const LogRecord& record) {
+    Admission a;
+    if (match && !matcher->matches(*match, record)) {
+      a.skip = true;
+      return a;
+    }
+    const auto first = matcher->first(cases, record);
+    a.skip = !first;
+    a.case_id = static_cast<std::uint16_t>(first.value_or(0));
+    return a;
+  };
+  auto worker = std::make_shared<Worker>(std::move(spec), *broker, clock, log, broken);
+  const std::lock_guard lock(mutex);
+  running[c.name] = {std::move(worker), std::move(pull)};
+  return {};
+}
+
+void Instance::Parts::tick(const std::stop_token& stopping) {
+  std::mutex sleeping;
+  std::condition_variable_any wake;
+  while (!stopping.stop_requested()) {
+    open->tick();
+    std::vector<std::shared_ptr<PullHandler>> pulls;
+    {
+      const std::lock_guard lock(mutex);
+      for (const auto& [name, r] : running)
+        if (r.pull) pulls.push_back(r.pull);
+    }
+    for (const auto& pull : pulls) pull->tick();
+    std::unique_lock lock(sleeping);
+    wake.wait_for(lock, stopping, std::chrono::milliseconds(20), [] { return false; });
+  }
+}
+
+// Everybody at once: a stop takes as long as the slowest drain, not as their sum.
+bool Instance::Parts::stop_workers(const std::vector<Running>& leaving, bool all) {
+  Duration longest{0};
+  for (const Running& r : leaving) {
+    r.worker->stop();
+    if (r.pull) r.pull->close();
+    longest = std::max(longest, r.worker->spec().engine.drain);
+  }
+  const auto until = std::chrono::steady_clock::now() + clock.real(longest) + std::chrono::seconds(5);
+  bool closed = false;
+  while (!std::ranges::all_of(leaving, [](const Running& r) { return r.worker->stopped(); })) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    if (!closed && all && std::ranges::all_of(leaving, [](const Running& r) { return r.worker->parted(); })) {
+      closed = true;  // nobody waits for these any more
+      open->close();
+      http->stop();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers& handlers, const Clock& clock, Log& log,
+                                                  std::function<void(const std::string&)> broken) {
+  raise_open_files();
+  auto parts = std::make_unique<Parts>(std::move(config), handlers, clock, log, std::move(broken));
+  Parts& p = *parts;
+  embedded::Options options;
+  options.folder = p.config.data_dir;
+  auto broker = embedded::EmbeddedBroker::open(std::move(options));
+  if (!broker) return std::unexpected(broker.error());
+  p.broker = std::move(*broker);
+  auto recorder = FlightRecorder::open(std::filesystem::path(p.config.data_dir) / "flight", random_number());
+  if (!recorder) return std::unexpected(recorder.error());
+  p.recorder = std::move(*recorder);
+  if (auto buried = p.bury(); !buried) return std::unexpected(buried.error());
+  FlightRecorder::install_signal_handlers();
+
+  HttpLoopOptions loop;
+  loop.clock = [&clock] { return clock.now(); };
+  p.http = std::make_shared<HttpLoop>(std::move(loop));
+  OpenAttemptsOptions open;
+  open.clock = [&clock] { return clock.now(); };
+  p.open = std::make_shared<OpenAttempts>(std::move(open));
+
+  p.services.version = kVersion;
+  p.services.cluster = p.config.cluster_id;
+  p.services.broker = p.broker.get();
+  p.services.clock = &clock;
+  p.services.open_attempts = p.open.get();
+  p.services.workers = [&p] {
+    std::vector<std::shared_ptr<Worker>> all;
+    const std::lock_guard lock(p.mutex);
+    for (const auto& [name, r] : p.running) all.push_back(r.worker);
+    return all;
+  };
+  p.services.pull = [&p](const std::string& worker) -> std::shared_ptr<PullHandler> {
+    const std::lock_guard lock(p.mutex);
+    const auto at = p.running.find(worker);
+    return at == p.running.end() ? nullptr : at->second.pull;
+  };
+  add_all_routes(p.router, p.services);
+  ServerOptions server;
+  server.address = p.config.listen.host;
+  server.port = p.config.listen.port;
+  auto listening = HttpServer::start(std::move(server), p.router, log);
+  if (!listening) return std::unexpected(listening.error());
+  p.server = std::move(*listening);
+  p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
+  std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
+  if (p.config.runs_workers)
+    for (const WorkerConfig& worker : p.config.workers)
+      if (auto made = p.make_worker(worker); !made) return std::unexpected(made.error());
+  return instance;
+}
+
+Instance::Instance(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Instance::~Instance() {
+  if (parts_ && parts_->server) stop();
+}
+
+std::string Instance::address() const {
+  Address a = parts_->config.listen;
+  a.port = parts_->server->port();
+  return "http://" + a.text();
+}
+
+Result<void> Instance::reload(Config fresh) {
+  Parts& p = *parts_;
+  const ConfigDiff changes = diff(p.config, fresh);
+  for (const WorkerChange& change : changes.workers) {
+    if (change.change == Change::kUnchanged) continue;
+    std::string keys;
+    for (const std::string& key : change.keys) keys += (keys.empty() ? "" : ", ") + key;
+    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}});
+    std::vector<Parts::Running> leaving;
+    {
+      const std::lock_guard lock(p.mutex);
+      if (const auto at = p.running.find(change.worker); at != p.running.end()) {
+        leaving.push_back(at->second);
+      }
+    }
+    if (!leaving.empty()) {
+      if (!p.stop_workers(leaving, false))
+        return fail(ErrorCode::kUnavailable,
+                    "worker " + change.worker + " does not stop; its handlers do not come back");
+      const std::lock_guard lock(p.mutex);
+      p.running.erase(change.worker);
+    }
+    if (change.change == Change::kRemoved) continue;
+    const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
+    if (auto made = p.make_worker(*wanted); !made) return made;
+  }
+  for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
+  p.config.workers = std::move(fresh.workers);
+  p.config.effective = std::move(fresh.effective);
+  return {};
+}
+
+bool Instance::stop() {
+  Parts& p = *parts_;
+  std::vector<Parts::Running> leaving;
+  {
+    const std::lock_guard lock(p.mutex);
+    for (const auto& [name, r] : p.running) leaving.push_back(r);
+  }
+  const bool whole = p.stop_workers(leaving, true);
+  p.server->stop();
+  p.ticker.request_stop();
+  if (p.ticker.joinable()) p.ticker.join();
+  p.recorder->clear();
+  if (!whole) return false;
+  p.server.reset();
+  leaving.clear();
+  p.running.clear();
+  p.http->stop();
+  return true;
+}
+
+}  // namespace bartleby
