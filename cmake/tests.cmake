@@ -73,6 +73,13 @@ foreach(target contract_tests sim_tests)
   endif()
 endforeach()
 
+# A program with handlers that kill it, for tests/robustness/crashes.py.
+if(TARGET bartleby_wiring)
+  add_executable(crashing ${tests}/robustness/crashing.cc)
+  bartleby_program(crashing)
+  bartleby_link(crashing bartleby_wiring)
+endif()
+
 # What `make quick` builds.
 add_custom_target(quick)
 foreach(target unit_tests sim_tests)

@@ -1,4 +1,5 @@
-// A message on its way to a handler, and the attempt that carries it. Views live as long as the attempt.
+// A message on its way to a handler, the attempt that carries it, and the reply of an asynchronous one.
+// Views live as long as the attempt.
 #pragma once
 
 #include <bartleby/outcome.h>

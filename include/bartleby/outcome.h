@@ -1,7 +1,7 @@
 // What a handler decides about one message.
 //
 //   return done();                                            handled
-//   return done().emit({.topic = "receipts", .value = text}); handled; the record is written with the commit, or neither is
+//   return done().emit({.topic = "receipts", .value = text}); handled; record and commit are written together
 //   return skip("not ours");                                  finished without work
 //   return retry("BankBusy", "no answer").after(30s);         tried again: by the policy, not before 30 s have passed
 //   return reject("BadOrder", "no amount");                   never tried again: becomes a letter at once

@@ -26,7 +26,8 @@ std::string time_text(Timestamp at) {
   return std::string(text.data(), n) + fraction.data();
 }
 
-// As JSON would write it, which is readable as text too. Bytes that are no UTF-8 are left: a terminal shows them as such.
+// As JSON would write it, which is readable as text too. Bytes that are no UTF-8 are left: a terminal shows them as
+// such.
 void append_escaped(std::string& line, std::string_view text) {
   const bool cut = text.size() > kMaxValue;
   if (cut) text = text.substr(0, kMaxValue);

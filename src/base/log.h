@@ -3,7 +3,8 @@
 //   log.info("worker_started", {{"worker", "orders"}, {"partitions", 4}});
 //
 // An event has a name that programs can look for and fields; never a payload. Control characters are escaped, so that
-// what came from outside cannot forge a line. Values are cut at 1 kB. Any thread; a line is written whole or not at all.
+// what came from outside cannot forge a line. Values are cut at 1 kB. Any thread; a line is written whole or not at
+// all.
 #pragma once
 
 #include <cstdint>

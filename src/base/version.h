@@ -1,4 +1,5 @@
 // The version of this program, told by the build.
+// The one place that names it.
 #pragma once
 
 #include <string_view>

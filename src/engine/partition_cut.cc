@@ -13,7 +13,8 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kMaxHeads = kMaxMetadata;  // more than any metadata holds
-constexpr std::uint64_t kStoryBytes = 2048;      // of a journal entry or of a letter's headers, at most
+constexpr JournalCheck kNoJournal{UINT64_MAX, UINT64_MAX};
+constexpr std::uint64_t kStoryBytes = 2048;  // of a journal entry or of a letter's headers, at most
 
 }  // namespace
 
@@ -71,7 +72,8 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
   while (!pending_.empty()) {
     const std::uint32_t i = pending_.front();
     const Entry& e = entries_[i];
-    const bool first = records == 0 || phase_ == Phase::kReleasing;  // the last write takes everything
+    const bool first = (records == 0 && !mutant(Mutant::kFirstItemLimited)) ||
+                       phase_ == Phase::kReleasing;  // the last write takes everything
     if (!first && (records >= shared_.config.write_records || bytes >= shared_.config.write_bytes)) break;
     pending_.pop_front();
     bool decision = false;
@@ -294,6 +296,8 @@ void PartitionEngine::build_claim(WriteSerial serial, WritePlan& plan) {
   CommitMetadata m = found_.metadata;
   if (found_.origin != MetadataOrigin::kOurs)
     m = CommitMetadata{.writer = {}, .serial = {}, .high = low_, .check = {}, .counters = {}, .heads = {}};
+  // No check at all says that people have emptied the metadata; what was unreadable differs from every journal.
+  if (found_.origin == MetadataOrigin::kDamaged || found_.origin == MetadataOrigin::kForeign) m.check = kNoJournal;
   if (mutant(Mutant::kClaimMendsCheck)) m.check = check_;
   m.writer = shared_.config.writer;
   m.serial = serial;
@@ -310,7 +314,7 @@ void PartitionEngine::build_claim(WriteSerial serial, WritePlan& plan) {
     if (!budget.add(h)) {
       m.heads.clear();
       m.high = low_;
-      m.check.reset();
+      m.check = kNoJournal;
       break;
     }
   plan.cuts.push_back({ref_, low_, encode_metadata(m, low_, shared_.config.metadata_limit)});

@@ -96,7 +96,7 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
   const auto done = live_done_.empty() ? live_done_.end() : live_done_.find(r.offset);
   const bool done_before = done != live_done_.end() && done->second.timestamp == r.timestamp;
   if ((done_before && !mutant(Mutant::kSweepRunsDone)) ||
-      (!self_offsets_.empty() && self_offsets_.contains(r.offset))) {
+      (!self_offsets_.empty() && self_offsets_.contains(r.offset) && !mutant(Mutant::kSweepRunsSelf))) {
     l.log_from = next(r.offset);
     place(lane);
     drop();

@@ -121,6 +121,8 @@ void PartitionEngine::journal_read(const JournalIn& in) {
 }
 
 void PartitionEngine::take_over() {
+  if (found_.origin == MetadataOrigin::kNewer && mutant(Mutant::kNewerMetadataTaken))
+    found_.origin = MetadataOrigin::kDamaged;
   if ((found_.origin == MetadataOrigin::kForeign && !shared_.config.adopt) || found_.origin == MetadataOrigin::kNewer) {
     phase_ = Phase::kRefused;
     shared_.alarm(found_.origin == MetadataOrigin::kForeign ? AlarmType::kForeignMetadata : AlarmType::kNewerMetadata,
@@ -129,7 +131,7 @@ void PartitionEngine::take_over() {
   }
   if (found_.origin == MetadataOrigin::kDamaged)
     shared_.alarm(AlarmType::kDamagedMetadata, ref_, found_offset_.value_or(Offset(0)));
-  low_ = found_offset_.value_or(log_start_);
+  low_ = found_offset_.value_or(mutant(Mutant::kAddedPartitionAtEnd) ? log_end_ : log_start_);
   bool trusted = found_.origin == MetadataOrigin::kOurs;
   if (!found_offset_) {
     // A partition that was added, or an offset that was lost: from the log's start, and said where that may repeat.
@@ -182,7 +184,15 @@ void PartitionEngine::sort_entries(bool trusted) {
     const auto at = heads_found_.find(*m.lane);
     return at == heads_found_.end() || at->second == m.offset;
   };
-  const bool reset_by_people = found_.origin == MetadataOrigin::kEmpty;
+  // A claim without a check: somebody found the metadata empty and did not live to erase what must go.
+  const bool claimed_empty = found_.origin == MetadataOrigin::kOurs && !found_.metadata.check;
+  const bool reset_by_people = ((found_.origin == MetadataOrigin::kEmpty && !mutant(Mutant::kResetKeepsDone)) ||
+                                (claimed_empty && !mutant(Mutant::kClaimEndsReset)));
+  if (mutant(Mutant::kPolicyDecidesSelf)) {
+    for (JournalItem& item : found_entries_)
+      if (auto* m = std::get_if<MessageEntry>(&item.entry); m != nullptr && m->lane && !m->done)
+        m->self = shared_.config.key_policy == KeyPolicy::kBypass;
+  }
   if (trusted)
     for (const Head& h : found_.metadata.heads) {
       if (h.lane)
@@ -224,7 +234,7 @@ void PartitionEngine::sort_entries(bool trusted) {
     }
     if (below || covered) {
       if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
-      add_stray(item.entry);
+      if (!below || !mutant(Mutant::kEntriesBelowLowKept)) add_stray(item.entry);
       continue;
     }
     const bool above = m->offset >= high_ && !mutant(Mutant::kEntriesAboveHighAreHeads);
@@ -260,7 +270,7 @@ void PartitionEngine::open_listed() {
     if (!alone) {
       lanes_[lane].log_from = next(m.offset);
       heads_found_.erase(*m.lane);
-      if (lanes_[lane].log_from >= high_)
+      if (lanes_[lane].log_from >= high_ || mutant(Mutant::kFollowersForgotten))
         lanes_[lane].log_from = kNoOffset;
       else
         wanting_.insert(lane);

@@ -124,8 +124,9 @@ struct LogRangeRead {
   std::uint64_t request;
   bool answered;
   Offset start;
-  Offset end;             // next offset to be written, as far as committed reads can see (last stable offset)
-  Offset high_watermark;  // at or above `end`
+  Offset end;              // next offset to be written, as far as committed reads can see (last stable offset)
+  Offset high_watermark;   // at or above `end`
+  std::uint64_t bytes{0};  // of the records from start to end; 0: the broker does not say
 };
 
 // The member itself is out: a new one must join. `shut_out`: another writer uses its transactional id.

@@ -1,10 +1,10 @@
 // What runs inside this process, in a mapped file that survives the process: the evidence when a message kills it.
 //
-// A slot per running handler {journal, partition, offset, record time, attempt, alone}. A fault (SIGSEGV, SIGBUS, SIGILL,
-// SIGFPE, SIGABRT) marks the slot of the thread it struck; a clean stop clears all. The next start reads what was left
-// and writes an obituary per slot. Any thread takes and gives back slots; the signal handler touches nothing but the
-// mapped page. When no slot is free the handler runs without one, and that is counted. A file that is no recorder, or of
-// another version, is put aside and never read.
+// A slot per running handler {journal, partition, offset, record time, attempt, alone}. A fault (SIGSEGV, SIGBUS,
+// SIGILL, SIGFPE, SIGABRT) marks the slot of the thread it struck; a clean stop clears all. The next start reads what
+// was left and writes an obituary per slot. Any thread takes and gives back slots; the signal handler touches nothing
+// but the mapped page. When no slot is free the handler runs without one, and that is counted. A file that is no
+// recorder, or of another version, is put aside and never read.
 #pragma once
 
 #include <atomic>
@@ -64,8 +64,8 @@ class FlightRecorder {
   void clear();
   std::uint64_t without_slot() const { return without_slot_.load(std::memory_order_relaxed); }
 
-  // Installs the signal handlers, once per process; each thread that runs handlers calls `alternate_stack` first, so that
-  // an overflow of its stack can still be recorded.
+  // Installs the signal handlers, once per process; each thread that runs handlers calls `alternate_stack` first, so
+  // that an overflow of its stack can still be recorded.
   static void install_signal_handlers();
   static void alternate_stack();
 

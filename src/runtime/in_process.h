@@ -1,9 +1,9 @@
 // Handlers that are code of this process: on a pool of threads, on the engine's own thread, or asynchronous.
 //
-// Each run is in the flight recorder while it lasts, so that the next start knows who ran when the process died. Code of
-// this process cannot be interrupted: an attempt that has passed its deadline is answered when it returns, a late success
-// is a success. An exception is a retry with its type and what(). `overdue` counts who should long be back: the worker
-// ends the process when that is half of the pool, because nothing else gets these threads back.
+// Each run is in the flight recorder while it lasts, so that the next start knows who ran when the process died. Code
+// of this process cannot be interrupted: an attempt that has passed its deadline is answered when it returns, a late
+// success is a success. An exception is a retry with its type and what(). `overdue` counts who should long be back:
+// the worker ends the process when that is half of the pool, because nothing else gets these threads back.
 #pragma once
 
 #include <bartleby/message.h>

@@ -280,7 +280,7 @@ void Pump::log_range_read(const LogRangeRead& in) {
   const TopicPartition journal{p->topic->journal, p->tp.partition};
   if (request.asked == Asked::kLog) {
     if (in.answered)
-      events_.push_back(LogIn{request.ref, in.start, in.end, 0});
+      events_.push_back(LogIn{request.ref, in.start, in.end, in.bytes});
     else
       member_.read_log_range(ask({.asked = Asked::kLog, .ref = request.ref, .journal = {}}), p->tp);
   } else if (request.asked == Asked::kJournalEnd) {

@@ -2,8 +2,9 @@
 // does not succeed plainly.
 //
 // `run` and `release` are called by the worker's thread; handlers answer on any thread, and what a stretch came to is
-// handed on by `done`, on that thread. Once a partition is released no further message of it begins and its attempts are
-// cancelled: somebody else runs them now. The runner must outlive the handlers' answers; `idle` says when there are none.
+// handed on by `done`, on that thread. Once a partition is released no further message of it begins and its attempts
+// are cancelled: somebody else runs them now. The runner must outlive the handlers' answers; `idle` says when there
+// are none.
 #pragma once
 
 #include <atomic>

@@ -433,8 +433,8 @@ void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
               {"number", alarm.number}});
 }
 
-// Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker: the process says
-// who it was, and ends; the next one knows their names from the flight recorder.
+// Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker: the process
+// says who it was, and ends; the next one knows their names from the flight recorder.
 void Worker::watch_overdue(Now now) {
   if (now.steady < next_overdue_look_) return;
   next_overdue_look_ = now.steady + Duration(1000);

@@ -1,9 +1,11 @@
-// One worker of this process: a thread that joins the group, drives the engine through a pump, and has its handlers run.
+// One worker of this process: a thread that joins the group, drives the engine through a pump, and has its handlers
+// run.
 //
-// It owns its thread, its member and its runner; the broker and the handlers outlive it. What the broker cannot do now is
-// tried again, later each time, for as long as the worker lives: a broker that is away is a state, not an error. Questions
-// and orders come from any thread, are carried out by the worker's own between two turns, and are answered within a
-// second or with kUnavailable. `stop` begins a clean stop; the destructor waits for it, as long as the drain allows.
+// It owns its thread, its member and its runner; the broker and the handlers outlive it. What the broker cannot do
+// now is tried again, later each time, for as long as the worker lives: a broker that is away is a state, not an
+// error. Questions and orders come from any thread, are carried out by the worker's own between two turns, and are
+// answered within a second or with kUnavailable. `stop` begins a clean stop; the destructor waits for it, as long as
+// the drain allows.
 #pragma once
 
 #include <condition_variable>
@@ -37,8 +39,8 @@ struct WorkerSpec {
   Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
 };
 
-// `{topic} {group} {worker} {cluster_id}` filled in; characters a topic may not have become `_`, and what was changed or is
-// too long gets 8 hex of a hash, so that two names stay two.
+// `{topic} {group} {worker} {cluster_id}` filled in; characters a topic may not have become `_`, and what was changed
+// or is too long gets 8 hex of a hash, so that two names stay two.
 std::string topic_named(const std::string& pattern, const WorkerSpec& spec, const std::string& topic);
 
 enum class WorkerState : std::uint8_t { kStarting, kRunning, kPaused, kStopping, kStopped };

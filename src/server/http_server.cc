@@ -115,8 +115,8 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     if (!failed && parser.get().count(http::field::transfer_encoding) > 0 &&
         parser.get().count(http::field::content_length) > 0) {
       // Two lengths: whoever stands before us may have believed the other one.
-      (void)co_await send(stream, problem(ProblemType::kMalformed, "both Content-Length and Transfer-Encoding"), false,
-                          version, head);
+      Response refused = problem(ProblemType::kMalformed, "both Content-Length and Transfer-Encoding");
+      (void)co_await send(stream, std::move(refused), false, version, head);
       break;
     }
     if (!failed && lower(parser.get()[http::field::expect]) == "100-continue") {
@@ -164,17 +164,26 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
   stream.socket().shutdown(Socket::shutdown_both, failed);
 }
 
-// The route may answer on any thread; the connection goes on on its own.
+// The route may answer on any thread; the connection goes on on its own. A timer that never expires is what it waits
+// for: the answer ends the wait, on the connection's strand, so that it cannot come between the question and the
+// waiting. (Not by async_initiate with a lambda inside the co_await: g++ 12 destroys what such a lambda holds twice.)
 asio::awaitable<Response> HttpServer::State::routed(Request request) {
-  const auto executor = co_await asio::this_coro::executor;
-  co_return co_await asio::async_initiate<decltype(asio::use_awaitable), void(Response)>(
-      [this, executor](auto handler, Request asked) {
-        auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-        router.answer(std::move(asked), [shared, executor](Response response) mutable {
-          asio::post(executor, [shared, response = std::move(response)]() mutable { (*shared)(std::move(response)); });
-        });
-      },
-      asio::use_awaitable, std::move(request));
+  struct Waiting {
+    explicit Waiting(const asio::any_io_executor& executor) : timer(executor, asio::steady_timer::time_point::max()) {}
+    asio::steady_timer timer;
+    Response response;
+  };
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto waiting = std::make_shared<Waiting>(executor);
+  router.answer(std::move(request), [waiting, executor](Response response) {
+    asio::post(executor, [waiting, response = std::move(response)]() mutable {
+      waiting->response = std::move(response);
+      waiting->timer.cancel();
+    });
+  });
+  error_code cancelled;
+  co_await waiting->timer.async_wait(quietly(cancelled));
+  co_return std::move(waiting->response);
 }
 
 asio::awaitable<bool> HttpServer::State::send(Stream& stream, Response response, bool keep, unsigned version,

@@ -1,7 +1,7 @@
 // JSON at the edge: how our values are written, and how a request's body is read.
 //
-// Reading is bounded in size (by the server) and depth (64); every mistake names the field by its pointer. Bytes that are
-// not UTF-8 are {"base64": "…"}. Integers are exact to 64 bits.
+// Reading is bounded in size (by the server) and depth (64); every mistake names the field by its pointer. Bytes that
+// are not UTF-8 are {"base64": "…"}. Integers are exact to 64 bits.
 #pragma once
 
 #include <bartleby/types.h>

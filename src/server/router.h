@@ -1,8 +1,8 @@
 // Which code answers which path. Built once, then only read, by any thread.
 //
 // Patterns are literal segments and `{name}` for one segment; a last segment may end in a literal `:verb` after its
-// name or literal (`/attempts/{token}:finish`). An unknown path is 404, a known one with another method 405 with `Allow`.
-// The list of routes is what the OpenAPI document is checked against.
+// name or literal (`/attempts/{token}:finish`). An unknown path is 404, a known one with another method 405 with
+// `Allow`. The list of routes is what the OpenAPI document is checked against.
 #pragma once
 
 #include <functional>

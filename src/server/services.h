@@ -1,4 +1,5 @@
-// What routes work with. Made by wiring; everything in it outlives the server. Any thread.
+// What routes work with. Made by wiring; everything in it outlives the server.
+// Any thread.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
 // The code that a user's program brings along, by name.
+// Filled before anything runs, then only read.
 #pragma once
 
 #include <bartleby/message.h>

@@ -51,7 +51,7 @@ Environment environment() {
   Environment variables;
   for (char** at = environ; *at != nullptr; ++at) {
     const char* equals = std::strchr(*at, '=');
-    if (equals != nullptr) variables.emplace(std::string(*at, static_cast<std::size_t>(equals - *at)), std::string(equals + 1));
+    if (equals != nullptr) variables.emplace(std::string(*at, static_cast<std::size_t>(equals - *at)), equals + 1);
   }
   return variables;
 }

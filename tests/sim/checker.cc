@@ -20,7 +20,18 @@ Story* Checker::find(const TopicPartition& tp, Offset offset) {
   return at == stories.end() ? nullptr : &at->second;
 }
 
-void Checker::produced(const TopicPartition& tp, Story story) { watched_[tp].stories[story.offset] = std::move(story); }
+void Checker::produced(const TopicPartition& tp, Story story) {
+  auto& stories = watched_[tp].stories;
+  if (story.key) {
+    story.lane = lane_of(*story.key);
+    for (const auto& [offset, s] : stories)
+      if (s.key && s.key != story.key && s.lane == story.lane && !s.resolved()) {
+        coverage_.saw(Seen::kCollision);
+        break;
+      }
+  }
+  stories[story.offset] = std::move(story);
+}
 
 bool Checker::all_resolved() const {
   return std::ranges::all_of(watched_, [](const auto& w) {
@@ -90,9 +101,11 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
     }
     w.journal.insert_or_assign(*r.key, std::move(*entry));
   }
-  for (std::size_t i = 0; i < write.offsets.size(); ++i)
-    check_cut(sent.tps[i], write.offsets[i].offset, write.offsets[i].metadata, writer, write.offsets[i].ref.epoch,
-              sent.seq);
+  for (std::size_t i = 0; i < write.offsets.size(); ++i) {
+    const OffsetToCommit& o = write.offsets[i];
+    check_version(sent.tps[i], o.metadata, sent.release);
+    check_cut(sent.tps[i], o.offset, as_version_1(o.metadata), writer, o.ref.epoch, sent.seq);
+  }
 }
 
 void Checker::take_letters(const Write& write, Now now) {
@@ -177,6 +190,18 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
 
 // ---- every commit, as if the worker crashed right after it ---------------------------------------------
 
+// Who cannot read a version must leave the partition alone.
+void Checker::check_version(const TopicPartition& tp, const std::string& metadata, Release release) {
+  Watched& w = watched_[tp];
+  const bool newer = is_version_2(metadata);
+  if (w.newer && release == Release::kOld) fail("an older version wrote over newer metadata: " + name(tp, w.low));
+  if (newer) coverage_.saw(Seen::kNewerWritten);
+  if (w.newer && !newer) coverage_.saw(Seen::kRolledBack);
+  if (w.was_newer && release == Release::kOld) coverage_.saw(Seen::kOldAgain);
+  w.newer = newer;
+  w.was_newer = w.was_newer || newer;
+}
+
 void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,
                         Epoch epoch, std::uint64_t sent_seq) {
   Watched& w = watched_[tp];
@@ -186,6 +211,8 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
   if (!m.writer.empty() && m.writer != writer) fail("somebody else's name in the metadata");
   if (low < w.low && !w.excused) fail("the commit fell: " + name(tp, low));
   w.low = low;
+  if (w.added && !w.begun && !w.stories.empty()) coverage_.saw(Seen::kAddedBegun);
+  w.begun = true;
   if (w.writer != writer && !w.writer.empty()) coverage_.saw(Seen::kUnclean);
   w.writer = m.writer;
 
@@ -239,10 +266,10 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
         entry != entries.end() && entry->second->timestamp == s.timestamp ? entry->second : nullptr;
     bool comes_again = offset >= high || solo.contains(offset);
     if (!comes_again && s.key) {
-      const auto at = from.find(lane_of(*s.key));
+      const auto at = from.find(s.lane);
       comes_again = at != from.end() && at->second <= offset;
     }
-    if (offset < low || (me != nullptr && me->done)) comes_again = false;
+    if (offset < low || (me != nullptr && me->done && m.check)) comes_again = false;
     if (!comes_again && !s.resolved()) fail("lost by a commit: " + name(tp, offset));
     if (comes_again && !w.excused) {
       if (s.dead && !s.gone) fail("its letter is written, but it comes again: " + name(tp, offset));
@@ -256,8 +283,8 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
     // A failure is written down by one of the next writes, as an entry or as a letter.
     const bool known = s.dead || s.applied || s.sealed ||
                        (me != nullptr && (me->attempts >= s.failed_attempt || me->dead || me->done));
-    const bool may_wait =
-        options_.has(Fault::kTinyWrites) || options_.has(Fault::kJournalDenied) || s.emits || w.excused;
+    const bool may_wait = options_.has(Fault::kTinyWrites) || options_.has(Fault::kJournalDenied) ||
+                          options_.has(Fault::kJournalFrozen) || s.emits || w.excused;
     if (s.failed_by == writer && s.failed_in == epoch && s.failed_seq < sent_seq && !known && !may_wait &&
         ++s.passed_over > 3)
       fail("a failure is not written down: " + name(tp, offset));
@@ -295,17 +322,30 @@ void Checker::started(const Start& start, Now now) {
     fail("run though it was to be a letter: " + who);
   if (entry != nullptr && entry->due > now.wall && !options_.has(Fault::kClockJump) && !options_.has(Fault::kOrders))
     fail("run before it was due: " + who);
-  if (s->obituary_at && !start.alone && options_.engine.in_process &&
-      now.steady - *s->obituary_at > Duration(options_.has(Fault::kFreeze) ? 45000 : 15000))
+  // What was handed out before the death became known cannot be called back.
+  const Duration known_after(options_.has(Fault::kFreeze) || options_.has(Fault::kJournalFrozen) ? 45000 : 15000);
+  if (s->obituary_at && !start.alone && options_.engine.in_process && start.handed_out - *s->obituary_at > known_after)
     fail("a suspect ran beside others: " + who);
   if (!s->key) return;
   for (const auto& [offset, earlier] : w.stories) {
     if (offset >= start.offset) break;
-    if (earlier.resolved() || earlier.key != s->key) continue;
+    if (earlier.resolved() || !earlier.key || earlier.lane != s->lane) continue;
     const auto at = w.journal.find("m/" + std::to_string(offset.v));
     const auto* e = at == w.journal.end() ? nullptr : std::get_if<MessageEntry>(&at->second.entry);
     if (e != nullptr && e->self) continue;
     return fail("out of order: " + who + " before " + name(start.tp, offset));
+  }
+}
+
+void Checker::stopped_cleanly() {
+  for (const auto& [tp, w] : watched_) {
+    if (options_.has(Fault::kJournalLost)) continue;  // what the broker has lost is still in our copy, or the reverse
+    for (const auto& [key, e] : w.journal) {
+      const auto* m = std::get_if<MessageEntry>(&e.entry);
+      const auto* h = std::get_if<HeadEntry>(&e.entry);
+      if ((m != nullptr && m->offset < w.low) || (h != nullptr && h->from < w.low))
+        fail("an entry below the commit is left in the journal: " + std::to_string(tp.partition.v) + " " + key);
+    }
   }
 }
 

@@ -19,6 +19,7 @@
 #include "codec/metadata.h"
 #include "ports/broker.h"
 #include "tests/sim/coverage.h"
+#include "tests/sim/fragile_member.h"
 #include "tests/sim/options.h"
 
 namespace bartleby::sim {
@@ -29,6 +30,7 @@ struct Story {
   Offset offset;
   Timestamp timestamp;
   Bytes key;
+  Lane lane;  // of the key
   Bytes value;
   bool skip = false;
 
@@ -73,6 +75,10 @@ struct Watched {
   std::optional<JournalCheck> last_check;
   bool excused = false;  // something happened that costs attempts and duplicates, never a message
   bool alarmed = false;  // an incident was raised
+  bool added = false;    // while the group ran
+  bool begun = false;    // somebody has committed for it
+  bool newer = false;    // the last commit is of version 2
+  bool was_newer = false;
 };
 
 // A handler begins.
@@ -84,6 +90,7 @@ struct Start {
   bool probe;
   std::uint32_t others;  // handlers running in the same process
   bool guard_open;
+  Instant handed_out;  // with the others of its stretch
   std::string writer;
 };
 
@@ -91,6 +98,7 @@ struct Start {
 struct Sent {
   std::vector<TopicPartition> tps;
   std::uint64_t seq = 0;
+  Release release = Release::kOld;
 };
 
 class Checker {
@@ -103,6 +111,7 @@ class Checker {
   void started(const Start& start, Now now);
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
   void finish(bool liveness);
+  void stopped_cleanly();  // everything has ended and everybody is gone
 
   void fail(const std::string& what);
   const std::string& violation() const { return violation_; }
@@ -115,6 +124,7 @@ class Checker {
  private:
   void take_letters(const Write& write, Now now);
   void check_letter(const TopicPartition& tp, const Letter& letter);
+  void check_version(const TopicPartition& tp, const std::string& metadata, Release release);
   void check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,
                  Epoch epoch, std::uint64_t sent_seq);
   std::string name(const TopicPartition& tp, Offset offset) const;

@@ -6,56 +6,32 @@
 namespace bartleby::sim {
 namespace {
 
-constexpr std::array kNames = {"crash",
-                               "crash-at-command",
-                               "freeze",
-                               "stop",
-                               "rebalance",
-                               "generation",
-                               "late-assignment",
-                               "not-done",
-                               "reply-lost-done",
-                               "reply-lost-not-done",
-                               "late-request",
-                               "read-fail",
-                               "fence-fail",
-                               "marker-delay",
-                               "latency",
-                               "dlq-denied",
-                               "dlq-small",
-                               "journal-denied",
-                               "emit-denied",
-                               "dlq-stalled",
-                               "poison",
-                               "crash-poison",
-                               "reject",
-                               "throttle",
-                               "slow",
-                               "outage",
-                               "emit",
-                               "replay",
-                               "skip",
-                               "malformed",
-                               "null-keys",
-                               "journal-lost",
-                               "retention",
-                               "compaction",
-                               "offset-reset",
-                               "offset-lost",
-                               "partition-added",
-                               "recreated",
-                               "clock-jump",
-                               "tiny-metadata",
-                               "tiny-lanes",
-                               "tiny-bytes",
-                               "tiny-writes",
-                               "tiny-parked",
-                               "tiny-ahead",
-                               "bypass",
-                               "policy-change",
-                               "no-dead-letters",
-                               "orders",
-                               "collision"};
+constexpr std::array kNames = {"crash",           "crash-at-command",
+                               "freeze",          "stop",
+                               "rebalance",       "generation",
+                               "late-assignment", "not-done",
+                               "reply-lost-done", "reply-lost-not-done",
+                               "late-request",    "read-fail",
+                               "fence-fail",      "marker-delay",
+                               "latency",         "dlq-denied",
+                               "dlq-small",       "journal-denied",
+                               "journal-frozen",  "emit-denied",
+                               "dlq-stalled",     "poison",
+                               "crash-poison",    "reject",
+                               "throttle",        "slow",
+                               "outage",          "emit",
+                               "replay",          "skip",
+                               "malformed",       "null-keys",
+                               "journal-lost",    "retention",
+                               "compaction",      "offset-reset",
+                               "offset-lost",     "partition-added",
+                               "recreated",       "clock-jump",
+                               "tiny-metadata",   "tiny-lanes",
+                               "tiny-bytes",      "tiny-writes",
+                               "tiny-parked",     "tiny-ahead",
+                               "bypass",          "policy-change",
+                               "no-dead-letters", "orders",
+                               "collision",       "two-versions"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -72,6 +48,7 @@ bool rare(Fault f) {
     case Fault::kPolicyChange:
     case Fault::kOrders:
     case Fault::kCollision:
+    case Fault::kTwoVersions:
       return true;
     default:
       return false;
@@ -98,7 +75,14 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   o.messages = static_cast<std::uint32_t>(r.between(20, 90));
   o.keys = static_cast<std::uint32_t>(r.between(1, 8));
   o.span = Duration(r.between(10000, 60000));
-  if (o.has(Fault::kRetention)) o.retention = Duration(r.between(20000, 120000));
+  if (o.has(Fault::kRetention)) {  // by time, by size, or both
+    const std::uint64_t which = r.below(3);
+    if (which != 1) o.retention = Duration(r.between(20000, 120000));
+    if (which != 0) o.retention_bytes = static_cast<std::uint64_t>(r.between(1500, 8000));
+  }
+  if (r.chance(40)) o.history = static_cast<std::uint32_t>(r.between(1, 12));
+  if (r.chance(40)) o.start = r.chance(50) ? StartAt::kLatest : StartAt::kTime;
+  o.one_host = r.chance(25);
 
   BrokerFaults& b = o.broker;
   b.latency_min = Duration(0);
@@ -130,6 +114,7 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   e.offsets_linger = Duration(r.between(1, 500));
   e.key_policy = o.has(Fault::kBypass) ? KeyPolicy::kBypass : KeyPolicy::kHold;
   e.dead_letters = !o.has(Fault::kNoDeadLetters);
+  e.adopt = r.chance(50);
   e.max_message = 4096;
   e.max_bytes = o.has(Fault::kTinyBytes) ? static_cast<std::uint64_t>(r.between(400, 3000)) : 64u << 20;
   e.lane_messages = o.has(Fault::kTinyLanes) ? static_cast<std::uint32_t>(r.between(0, 3)) : 1000;
@@ -138,7 +123,9 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   e.max_window = o.has(Fault::kTinyParked) && r.chance(50) ? r.between(10, 40) : 5000000;
   e.max_ahead = o.has(Fault::kTinyAhead) ? static_cast<std::uint32_t>(r.between(2, 20)) : 262144;
   e.write_records = o.has(Fault::kTinyWrites) ? static_cast<std::uint32_t>(r.between(1, 3)) : 2000;
-  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(118, 140)) : kMaxMetadata;
+  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(100, 135)) : kMaxMetadata;
+  // No room for heads leaves done entries behind, which a moved offset must overrule.
+  if ((o.has(Fault::kOffsetReset) || o.has(Fault::kOffsetLost)) && r.chance(80)) e.metadata_limit = 100;
   e.writer_room = 32;
   if (!e.dead_letters) {  // what is kept counts as parked, and would stop intake for good
     e.max_parked = 100000;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/config.h"
+#include "engine/start.h"
 #include "tests/sim/sim_faults.h"
 
 namespace bartleby::sim {
@@ -32,6 +33,7 @@ enum class Fault : std::uint8_t {
   kDlqDenied,
   kDlqSmall,
   kJournalDenied,
+  kJournalFrozen,
   kEmitDenied,
   kDlqStalled,
   kPoison,
@@ -64,6 +66,7 @@ enum class Fault : std::uint8_t {
   kNoDeadLetters,
   kOrders,
   kCollision,
+  kTwoVersions,
   kLastFault,
 };
 
@@ -80,7 +83,11 @@ struct Options {
   std::vector<bool> on;    // by Fault
   BrokerFaults broker;
   EngineConfig engine;
-  Duration retention{0};
+  Duration retention{0};              // 0: for ever
+  std::uint64_t retention_bytes = 0;  // 0: without limit
+  StartAt start = StartAt::kEarliest;
+  std::uint32_t history = 0;  // messages that are there before the group
+  bool one_host = false;      // all processes say the same name
 
   bool has(Fault f) const { return on[static_cast<std::size_t>(f)]; }
 };

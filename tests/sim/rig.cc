@@ -31,6 +31,7 @@ Worker::Worker(Rig& rig, const std::string& instance, EngineConfig engine) : rig
   SourceTopic topic;
   topic.journal = kJournal;
   topic.dlq = {kDlq, 1, rig.options_.letter_part};
+  if (rig.options_.retention_bytes > 0) topic.traits.retention_bytes = rig.options_.retention_bytes;
   c.topics[kSource] = topic;
   pump_ = std::make_unique<Pump>(
       std::move(c), *member_,

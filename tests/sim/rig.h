@@ -77,6 +77,7 @@ struct RigOptions {
   std::int32_t partitions = 1;
   std::size_t dlq_message = 1 << 20;  // the largest record the dlq takes
   std::size_t letter_part = 400;
+  std::uint64_t retention_bytes = 0;  // of the source; 0: without limit
 };
 
 class Rig {
@@ -93,8 +94,7 @@ class Rig {
   std::vector<Letter> letters;   // all of them
   std::vector<Alarm> alarms;
 
-  std::int64_t produce(const Bytes& key, const std::string& value = "v",
-                       std::int32_t partition = 0);
+  std::int64_t produce(const Bytes& key, const std::string& value = "v", std::int32_t partition = 0);
   void produce_all(const std::vector<std::string>& keys);
   Worker& start(const std::string& instance = "a");
   void crash(Worker& worker) { worker.crash(); }

@@ -189,7 +189,7 @@ std::string followers_in_the_log_of_a_parked_head() {
 }
 
 TEST(Rules, FollowersInTheLogComeAfterTheirParkedHeadAcrossARestart) {
-  expect_rule(followers_in_the_log_of_a_parked_head, {});
+  expect_rule(followers_in_the_log_of_a_parked_head, {Mutant::kFollowersForgotten});
 }
 
 // Three heads that the journal knew get their verdicts; behind them are three lanes, and the commit has room for one.

@@ -143,7 +143,7 @@ TEST(Rules, ADueHeadGetsRoomThoughTheByteBudgetIsFull) {
 }
 
 // Larger than what a write may carry, and larger than what the dlq takes in one record.
-TEST(Rules, ALetterLargerThanAWriteGoesInPartsInOneWriteOfItsOwn) {
+std::string letter_larger_than_a_write() {
   Rig rig({.dlq_message = 1200, .letter_part = 400});
   rig.engine.write_bytes = 1000;
   rig.engine.write_records = 1;
@@ -154,24 +154,28 @@ TEST(Rules, ALetterLargerThanAWriteGoesInPartsInOneWriteOfItsOwn) {
   rig.produce("small");
   rig.produce("small");
   Worker& worker = rig.start();
-  ASSERT_TRUE(rig.wind_until([&] { return worker.at_all({0, 1}); }));
+  BARTLEBY_MUST(rig.wind_until([&] { return worker.at_all({0, 1}); }));
   worker.reject(0);
   worker.reject(1);
-  ASSERT_TRUE(rig.until_at(worker, 2));
+  BARTLEBY_MUST(rig.until_at(worker, 2));
   worker.done(2);
-  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
-  ASSERT_EQ(rig.letters.size(), 2u);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  BARTLEBY_MUST(rig.letters.size() == 2);
   const Letter& big = rig.letters[0].facts.offset == Offset(0) ? rig.letters[0] : rig.letters[1];
-  EXPECT_EQ(big.record.value, payload);
-  EXPECT_EQ(big.record.key, "big");
+  BARTLEBY_MUST(big.record.value == payload && big.record.key == "big");
   std::size_t writes_with_parts = 0;
   for (const Write& w : rig.writes) {
     std::size_t letters = 0;
     for (const Record& r : w.records) letters += r.topic == "src.dlq" ? 1u : 0u;
     writes_with_parts += letters > 1 ? 1u : 0u;
-    EXPECT_LE(w.records.size(), letters > 1 ? 40u : 3u) << "the limit says when to stop adding";
+    BARTLEBY_MUST(w.records.size() <= (letters > 1 ? 40u : 3u));  // the limit says when to stop adding
   }
-  EXPECT_EQ(writes_with_parts, 1u);
+  BARTLEBY_MUST(writes_with_parts == 1);
+  return "";
+}
+
+TEST(Rules, ALetterLargerThanAWriteGoesInPartsInOneWriteOfItsOwn) {
+  expect_rule(letter_larger_than_a_write, {Mutant::kFirstItemLimited});
 }
 
 }  // namespace

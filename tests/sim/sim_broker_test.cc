@@ -4,6 +4,8 @@
 #include <set>
 
 #include "base/hash.h"
+#include "codec/lane.h"
+#include "tests/sim/colliding_keys.h"
 #include "tests/sim/sim_member.h"
 
 namespace bartleby::sim {
@@ -31,6 +33,20 @@ TEST(Scheduler, TheWallClockJumpsAndTheOtherDoesNot) {
   scheduler.jump_wall(Duration(-3600000));
   EXPECT_EQ(scheduler.wall() - before, Duration(-3600000));
   EXPECT_EQ(scheduler.now(), Instant(Duration(10)));
+}
+
+TEST(CollidingKeys, EachPairHasOneLaneAndOnePartitionWhateverTheirNumber) {
+  std::set<std::uint32_t> lanes;
+  for (std::size_t i = 0; i < kCollidingKeys.size(); i += 2) {
+    const std::string one(kCollidingKeys[i]);
+    const std::string two(kCollidingKeys[i + 1]);
+    EXPECT_NE(one, two);
+    EXPECT_EQ(lane_of(one), lane_of(two));
+    for (std::int32_t count = 1; count <= 4; ++count)
+      EXPECT_EQ(partition_of_key(one, count), partition_of_key(two, count));
+    lanes.insert(lane_of(one).v);
+  }
+  EXPECT_EQ(lanes.size(), kCollidingKeys.size() / 2);
 }
 
 TEST(SimGroup, OfTwoPendingOffsetsTheOneWrittenLaterWinsWhicheverEndsFirst) {

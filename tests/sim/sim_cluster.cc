@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "engine/mutants.h"
 #include "tests/sim/sim_member.h"
 
 namespace bartleby::sim {
@@ -22,7 +23,8 @@ Result<std::unique_ptr<Member>> SimCluster::join(const GroupSpec& spec) { return
 std::unique_ptr<SimMember> SimCluster::join_sim(const GroupSpec& spec) {
   char random[17];
   std::snprintf(random, sizeof random, "%016llx", static_cast<unsigned long long>(scheduler_.random().next()));
-  std::string id = "bartleby." + spec.group + "." + spec.instance + "." + random;
+  std::string id = "bartleby." + spec.group + "." + spec.instance;
+  if (!mutant(Mutant::kIdWithoutRandomPart)) id += std::string(".") + random;
   // Number 0 is nobody, so that a writer's first owner is never taken for a member.
   if (members_.empty()) members_.push_back(nullptr);
   const auto number = static_cast<ClientNo>(members_.size());
@@ -185,6 +187,11 @@ void SimCluster::stall(const std::string& name, bool stalled) {
   topic(name)->stalled = stalled;
 }
 
+void SimCluster::silence(const std::string& name, bool silent) {
+  BARTLEBY_ASSERT(topic(name) != nullptr);
+  topic(name)->silent = silent;
+}
+
 void SimCluster::set_offset(const std::string& name, const TopicPartition& tp, Offset offset, std::string metadata) {
   group(name).set(tp, offset, std::move(metadata));
 }
@@ -244,6 +251,11 @@ PartitionLog* SimCluster::find_log(const TopicPartition& tp) {
   if (found == nullptr || tp.partition.v < 0) return nullptr;
   const auto index = static_cast<std::size_t>(tp.partition.v);
   return index < found->logs.size() ? &found->logs[index] : nullptr;
+}
+
+bool SimCluster::silent(const TopicPartition& tp) const {
+  const auto it = topics_.find(tp.topic);
+  return it != topics_.end() && it->second.silent;
 }
 
 SimGroup& SimCluster::group(const std::string& name) {

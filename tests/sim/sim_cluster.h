@@ -29,6 +29,7 @@ struct SimTopic {
   TopicSpec spec;
   bool denied = false;
   bool stalled = false;
+  bool silent = false;
   std::deque<PartitionLog> logs;  // a deque: logs keep their address when partitions are added
 };
 
@@ -64,6 +65,7 @@ class SimCluster : public Broker {
   void add_partitions(const std::string& topic, std::int32_t total);
   void deny(const std::string& topic, bool denied);
   void stall(const std::string& topic, bool stalled);
+  void silence(const std::string& topic, bool silent);  // reads of it are not answered
 
   void set_offset(const std::string& group, const TopicPartition& tp, Offset offset, std::string metadata = "");
   void drop_offset(const std::string& group, const TopicPartition& tp);
@@ -103,6 +105,7 @@ class SimCluster : public Broker {
   PartitionLog* find_log(const TopicPartition& tp);
   SimGroup& group(const std::string& name);
   std::optional<Refusal> refusal(const Record& record, TopicPartition& destination);
+  bool silent(const TopicPartition& tp) const;
   void topics_changed();
   SimMember* live(ClientNo client) const;  // null once it has died, left or failed
   Duration latency() { return faults_.latency(scheduler_.random()); }

@@ -4,6 +4,14 @@
 
 namespace bartleby::sim {
 
+std::uint64_t stored_bytes(const LogEntry& entry) { return payload_size(entry.record) + 70; }
+
+std::uint64_t PartitionLog::bytes() const {
+  std::uint64_t sum = 0;
+  for (const LogEntry& entry : entries_) sum += stored_bytes(entry);
+  return sum;
+}
+
 std::size_t PartitionLog::index_of(Offset offset) const {
   const auto it = std::lower_bound(entries_.begin(), entries_.end(), offset,
                                    [](const LogEntry& e, Offset o) { return e.record.offset < o; });

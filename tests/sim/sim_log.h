@@ -25,6 +25,8 @@ struct LogEntry {
   EntryState state = EntryState::kCommitted;
 };
 
+std::uint64_t stored_bytes(const LogEntry& entry);  // with what the broker adds
+
 class PartitionLog {
  public:
   PartitionLog(TopicPartition tp, Scheduler& scheduler) : tp_(std::move(tp)), scheduler_(scheduler) {}
@@ -33,6 +35,7 @@ class PartitionLog {
   Offset start() const { return start_; }
   Offset high_watermark() const { return end_; }
   Offset last_stable() const { return pending_.empty() ? end_ : pending_.front().second; }
+  std::uint64_t bytes() const;                                       // of everything that is there
   const std::vector<LogEntry>& entries() const { return entries_; }  // ascending offsets
   std::uint32_t incarnation() const { return incarnation_; }         // grows when the topic is recreated
 

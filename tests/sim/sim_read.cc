@@ -110,7 +110,8 @@ void SimMember::cancel_range(std::uint64_t request) {
 void SimMember::read_slice(const RangePtr& job) {
   PartitionLog* log = cluster_.find_log(job->tp);
   RangeRead slice{job->request, false, {}, job->position, true, Offset(0)};
-  if (log != nullptr && !fails(cluster_.faults_.p_read_fail)) {
+  const bool silent = cluster_.silent(job->tp);
+  if (log != nullptr && !silent && !fails(cluster_.faults_.p_read_fail)) {
     slice.answered = true;
     slice.log_start = log->start();
     slice.next =
@@ -127,7 +128,8 @@ void SimMember::read_slice(const RangePtr& job) {
       return;
     }
   }
-  to_client(cluster_, number_, latency(), [job, slice = std::move(slice)](SimMember& m) mutable {
+  const Duration wait = silent ? cluster_.faults_.stall_timeout : latency();
+  to_client(cluster_, number_, wait, [job, slice = std::move(slice)](SimMember& m) mutable {
     if (!job->cancelled) m.slice_arrived(job, std::move(slice));
   });
 }
@@ -163,13 +165,16 @@ void SimMember::read_log_range(std::uint64_t request, TopicPartition tp) {
   const bool failed = fails(cluster_.faults_.p_read_fail);
   scheduler().after(latency(), [&cluster = cluster_, client = number_, request, tp = std::move(tp), failed] {
     const PartitionLog* log = cluster.find_log(tp);
-    LogRangeRead read{request, !failed && log != nullptr, {}, {}, {}};
+    const bool silent = cluster.silent(tp);
+    LogRangeRead read{request, !failed && !silent && log != nullptr, {}, {}, {}};
     if (read.answered) {
+      read.bytes = log->bytes();
       read.start = log->start();
       read.end = log->last_stable();
       read.high_watermark = log->high_watermark();
     }
-    to_client(cluster, client, cluster.latency(), [read](SimMember& m) { m.push(read); });
+    to_client(cluster, client, silent ? cluster.faults_.stall_timeout : cluster.latency(),
+              [read](SimMember& m) { m.push(read); });
   });
 }
 

@@ -17,11 +17,9 @@ World::World(const Options& options, Coverage& coverage, bool trace)
       scheduler_(options.seed),
       random_(options.seed ^ 0x5eed),
       cluster_(std::make_unique<SimCluster>(scheduler_, options.broker)),
-      checker_(options_, coverage_) {
-  TopicSpec source{.name = kSource,
-                   .partitions = static_cast<std::int32_t>(options_.partitions),
-                   .retention = {},
-                   .retention_bytes = {}};
+      checker_(options_, coverage_),
+      partitions_(static_cast<std::int32_t>(options.partitions)) {
+  TopicSpec source{.name = kSource, .partitions = partitions_, .retention = {}, .retention_bytes = {}};
   TopicSpec journal{.name = "src.parked.g",
                     .partitions = source.partitions,
                     .compacted = true,
@@ -32,12 +30,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
   TopicSpec out{.name = "out", .partitions = 1, .retention = {}, .retention_bytes = {}};
   TopicSpec outcomes{.name = "bartleby.outcomes", .partitions = 1, .retention = {}, .retention_bytes = {}};
   BARTLEBY_ASSERT(cluster_->ensure_topics({source, journal, dlq, out, outcomes}));
-  std::vector<CommittedOffset> first;
-  for (std::int32_t p = 0; p < source.partitions; ++p) {
-    first.push_back({{kSource, Partition(p)}, Offset(0), ""});
-    checker_.at({kSource, Partition(p)});
-  }
-  BARTLEBY_ASSERT(cluster_->commit_first(kGroup, first));
+  for (std::int32_t p = 0; p < partitions_; ++p) checker_.at({kSource, Partition(p)});
   cluster_->on_write_committed([this](const std::string& writer, const Write& write) {
     const auto at = sent_.find({writer, write.serial.v});
     BARTLEBY_ASSERT(at != sent_.end());
@@ -45,9 +38,10 @@ World::World(const Options& options, Coverage& coverage, bool trace)
     if (trace_) {
       std::string text = "commit " + writer + " #" + std::to_string(write.serial.v);
       for (std::size_t i = 0; i < write.offsets.size(); ++i) {
-        const DecodedMetadata m = decode_metadata(write.offsets[i].metadata, write.offsets[i].offset);
+        const DecodedMetadata m = decode_metadata(as_version_1(write.offsets[i].metadata), write.offsets[i].offset);
         text += " p" + std::to_string(at->second.tps[i].partition.v) + " L" +
                 std::to_string(write.offsets[i].offset.v) + " H" + std::to_string(m.metadata.high.v) +
+                (is_version_2(write.offsets[i].metadata) ? " newer" : "") +
                 (m.metadata.writer.empty() ? " released" : "") + " heads";
         for (const Head& h : m.metadata.heads)
           text += " " + std::to_string(h.from.v) + (h.lane ? "/" + std::to_string(h.lane->v) : "");
@@ -78,25 +72,16 @@ void World::say(const std::string& text) {
   if (trace_) std::printf("%8lld  %s\n", static_cast<long long>(ms(scheduler_.now())), text.c_str());
 }
 
-void FragileMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
-  inner_.poll(out, wait);
-  for (const BrokerEvent& event : out) {
-    if (std::holds_alternative<PartitionRevoked>(event)) coverage_.saw(Seen::kRevoked);
-    if (std::holds_alternative<PartitionLost>(event)) coverage_.saw(Seen::kLost);
-    if (const auto* w = std::get_if<WriteAnswered>(&event)) {
-      if (w->result == WriteResult::kNotDone) coverage_.saw(Seen::kWriteNotDone);
-      if (w->result == WriteResult::kUnknown) coverage_.saw(Seen::kWriteUnknown);
-      if (w->result == WriteResult::kRefused) coverage_.saw(Seen::kWriteRefused);
-    }
-  }
-}
-
 // ---- processes -----------------------------------------------------------------------------------------
 
 void World::start(Process& p) {
   if (p.pump) return;
   if (scheduler_.now() < down_until_) {
     scheduler_.at(down_until_, [this, &p] { start(p); });
+    return;
+  }
+  if (!before_joining()) {
+    scheduler_.after(Duration(1000), [this, &p] { start(p); });
     return;
   }
   ++p.incarnation;
@@ -111,22 +96,27 @@ void World::start(Process& p) {
     say("obituary " + *record.key + (slot.faulting ? " faulting" : "") + (slot.alone ? " alone" : ""));
   }
   p.recorder.clear();
-  p.member = cluster_->join_sim(
-      {.group = kGroup, .topics = {kSource}, .instance = "i" + std::to_string(p.number), .session = Duration(6000)});
-  p.fragile = std::make_unique<FragileMember>(*p.member, coverage_, [this, &p](const Write& w) { write_sent(p, w); });
+  p.release = p.next_release;
+  const std::string instance = options_.one_host ? "host" : "i" + std::to_string(p.number);
+  p.member =
+      cluster_->join_sim({.group = kGroup, .topics = {kSource}, .instance = instance, .session = Duration(6000)});
+  p.fragile = std::make_unique<FragileMember>(*p.member, p.release, coverage_,
+                                              [this, &p](const Write& w) { write_sent(p, w); });
   PumpConfig c;
   c.engine = options_.engine;
   c.engine.seed += p.incarnation * 7 + p.number;
+  c.engine.adopt = c.engine.adopt || healed_;  // people have seen the alarm
   if (options_.has(Fault::kPolicyChange) && p.incarnation > 1)
     c.engine.key_policy = c.engine.key_policy == KeyPolicy::kHold ? KeyPolicy::kBypass : KeyPolicy::kHold;
   c.cluster = "sim";
   c.group = kGroup;
   c.worker = "w";
-  c.instance = "i" + std::to_string(p.number);
+  c.instance = instance;
   SourceTopic topic;
   topic.journal = "src.parked.g";
   topic.dlq = {"src.dlq", 1, 400};
   if (options_.retention.count() > 0) topic.traits.retention = options_.retention;
+  if (options_.retention_bytes > 0) topic.traits.retention_bytes = options_.retention_bytes;
   topic.traits.compacted = options_.has(Fault::kCompaction);
   c.topics[kSource] = topic;
   c.admit = [this](const std::string&, const LogRecord& r) { return admit(r); };
@@ -222,6 +212,7 @@ void World::turn(Process& p) {
   if (p.pump->stopped()) {
     say("stopped i" + std::to_string(p.number));
     coverage_.saw(Seen::kCleanStop);
+    if (p.pump->engine().writing()) checker_.fail("stopped with a write in flight");
     if (p.pump->slots_in_use() != 0) checker_.fail("messages left in memory after a stop");
     if (p.pump->stories_in_use() != 0) checker_.fail("stories left in memory after a stop");
     if (p.pump->emits_in_use() != 0 && p.running.empty()) checker_.fail("emitted records left in memory after a stop");
@@ -254,7 +245,7 @@ void World::in_process(Process& p, Duration wait, std::function<void(Process&)> 
 void World::write_sent(Process& p, const Write& w) {
   std::vector<TopicPartition> tps;
   for (const OffsetToCommit& o : w.offsets) tps.push_back(*p.pump->where(o.ref));
-  sent_[{p.member->transactional_id(), w.serial.v}] = {std::move(tps), ++seq_};
+  sent_[{p.member->transactional_id(), w.serial.v}] = {std::move(tps), ++seq_, p.release};
   const OutageGuard& guard = p.pump->engine().guard();
   if (!guard.open() || !options_.engine.guard) return;
   if (!p.guard_was_open) p.exhausted_letters.clear();  // it opened in this very turn
@@ -315,7 +306,20 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
       break;
     case AlarmType::kOffsetReset:
       coverage_.saw(Seen::kOffsetReset);
-      if (tp != nullptr) checker_.at(*tp).alarmed = true;
+      if (tp == nullptr) break;
+      if (const Watched& w = checker_.at(*tp);
+          w.added && !w.begun && !w.excused && w.journal.empty() && cluster_->log(*tp).start() == Offset(0))
+        checker_.fail("an added partition is called an incident");
+      checker_.at(*tp).alarmed = true;
+      break;
+    case AlarmType::kNewerMetadata:
+      coverage_.saw(Seen::kNewerRefused);
+      break;
+    case AlarmType::kForeignMetadata:
+      coverage_.saw(Seen::kForeign);
+      break;
+    case AlarmType::kDamagedMetadata:
+      coverage_.saw(Seen::kDamaged);
       break;
     case AlarmType::kLostByRetention:
       if (tp != nullptr) checker_.at(*tp).alarmed = true;
@@ -332,7 +336,7 @@ bool World::finished() {
   if (!checker_.all_resolved() && !options_.has(Fault::kNoDeadLetters)) return false;
   for (auto& [tp, w] : checker_.all()) {
     const auto c = cluster_->committed(kGroup, tp);
-    if (!c || !c->offset) return false;
+    if (!is_settled(c)) return false;
     const Offset end = cluster_->log(tp).high_watermark();
     if (*c->offset < end && !options_.has(Fault::kNoDeadLetters)) return false;
     for (const auto& [offset, s] : w.stories) {
@@ -346,6 +350,11 @@ bool World::finished() {
 }
 
 RunResult World::run() {
+  for (std::uint32_t i = 0; i < options_.history; ++i) {
+    if (i == options_.history / 2) start_time_ = scheduler_.wall();
+    produce();
+    scheduler_.run_for(Duration(random_.between(0, 20)));
+  }
   for (auto& p : processes_)
     scheduler_.after(Duration(random_.between(0, options_.has(Fault::kLateAssignment) ? 5000 : 10)),
                      [this, &p] { start(*p); });
@@ -372,6 +381,7 @@ RunResult World::run() {
     scheduler_.run_for(Duration(120000));
     for (auto& p : processes_)
       if (p->pump && p->stopping && checker_.violation().empty()) checker_.fail("a stop that never ends");
+    checker_.stopped_cleanly();
   }
   if (trace_ && !done)
     for (const auto& p : processes_) {

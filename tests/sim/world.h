@@ -15,6 +15,7 @@
 #include "runtime/pump.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/coverage.h"
+#include "tests/sim/fragile_member.h"
 #include "tests/sim/options.h"
 #include "tests/sim/sim_cluster.h"
 #include "tests/sim/sim_member.h"
@@ -43,45 +44,6 @@ struct Script {
   Kind kind = Kind::kTransient;
 };
 
-struct CrashNow {};  // thrown through a worker to drop it between two commands
-
-// A member that can be told to crash its owner at the n-th call.
-class FragileMember : public Member {
- public:
-  FragileMember(SimMember& inner, Coverage& coverage, std::function<void(const Write&)> on_write)
-      : inner_(inner), coverage_(coverage), on_write_(std::move(on_write)) {}
-
-  void crash_in(std::uint32_t calls) { left_ = calls; }
-
-  void poll(std::vector<BrokerEvent>& out, Duration wait) override;
-  void start(PartitionRef ref, Offset from) override { count(), inner_.start(ref, from); }
-  void set_intake(PartitionRef ref, bool open) override { count(), inner_.set_intake(ref, open); }
-  void release(PartitionRef ref) override { count(), inner_.release(ref); }
-  void write(Write w) override { count(), on_write_(w), inner_.write(std::move(w)); }
-  void resolve(WriteSerial serial) override { count(), inner_.resolve(serial); }
-  void read_offsets(std::uint64_t r, std::vector<TopicPartition> tps, Stability s) override {
-    count(), inner_.read_offsets(r, std::move(tps), s);
-  }
-  void fence_writer(std::uint64_t r, const std::string& id) override { count(), inner_.fence_writer(r, id); }
-  void read_range(std::uint64_t r, TopicPartition tp, Offset from, Offset to, LaneFilter f) override {
-    count(), inner_.read_range(r, std::move(tp), from, to, std::move(f));
-  }
-  void cancel_range(std::uint64_t r) override { count(), inner_.cancel_range(r); }
-  void read_log_range(std::uint64_t r, TopicPartition tp) override { count(), inner_.read_log_range(r, std::move(tp)); }
-  const std::string& transactional_id() const override { return inner_.transactional_id(); }
-  void wake() override { inner_.wake(); }
-  void leave() override { inner_.leave(); }
-
- private:
-  void count() {
-    if (left_ > 0 && --left_ == 0) throw CrashNow{};
-  }
-  SimMember& inner_;
-  Coverage& coverage_;
-  std::function<void(const Write&)> on_write_;
-  std::uint32_t left_ = 0;
-};
-
 class World {
  public:
   World(const Options& options, Coverage& coverage, bool trace);
@@ -96,6 +58,7 @@ class World {
     TopicPartition tp;
     std::uint32_t at = 0;
     std::uint64_t number = 0;
+    Instant begun{};
   };
   // One slot of the flight recorder: survives the process.
   struct RecorderSlot {
@@ -108,6 +71,8 @@ class World {
   struct Process {
     std::uint32_t number = 0;
     std::uint64_t incarnation = 0;
+    Release release = Release::kOld;
+    Release next_release = Release::kOld;  // of its next life
     std::unique_ptr<SimMember> member;
     std::unique_ptr<FragileMember> fragile;
     std::unique_ptr<Pump> pump;
@@ -146,15 +111,28 @@ class World {
   Running* find(Process& p, std::uint64_t number);
 
   // trouble (world_trouble.cc)
-  void produce();
+  void produce(std::optional<std::int32_t> partition = {});
   void plan_trouble();
   void trouble();
   void heal();
   void retention();
-  void reset_offset();
   void lose_journal();
-  void recreate();
+  void freeze_journal();
   void kill_gone(const TopicPartition& tp, Offset below);
+
+  // people (world_people.cc)
+  static bool is_settled(const std::optional<CommittedOffset>& c);
+  bool before_joining();
+  void ensure_journal();
+  void add_partition();
+  void reset_offset();
+  void move_offset(const TopicPartition& tp);
+  void recreate();
+  void change_release(Process& p);
+  void last_releases();
+  void back_to_old();
+  void give_orders(Process& p);
+  void ask_why();
   bool finished();
 
   void say(const std::string& text);
@@ -170,6 +148,8 @@ class World {
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::pair<std::string, std::uint64_t>, Sent> sent_;  // writer, serial
   std::map<std::uint32_t, std::uint32_t> throttled_, crashed_;  // message → how often
+  std::int32_t partitions_ = 1;                                 // of the source, now
+  Timestamp start_time_{};                                      // of a group that begins at a time
   std::uint32_t produced_ = 0;
   std::uint32_t to_produce_ = 0;
   std::uint64_t last_running_ = 0;
@@ -178,6 +158,7 @@ class World {
   Instant outage_until_{};
   Instant down_until_{};  // people keep all processes down
   bool healed_ = false;
+  bool foreign_ = false;  // a tool has written metadata that is not ours
 };
 
 RunResult run_seed(std::uint64_t seed, const std::vector<Fault>& off, Coverage& coverage, bool trace);

@@ -48,8 +48,11 @@ World::Running* World::find(Process& p, std::uint64_t number) {
 }
 
 void World::begin(Process& p, const Run& run, std::span<const RunMessage> messages) {
-  Running r{
-      .run = run, .messages = {messages.begin(), messages.end()}, .tp = *messages[0].tp, .number = ++last_running_};
+  Running r{.run = run,
+            .messages = {messages.begin(), messages.end()},
+            .tp = *messages[0].tp,
+            .number = ++last_running_,
+            .begun = scheduler_.now()};
   if (messages.size() > 1) coverage_.saw(Seen::kStretch);
   for (const Running& other : p.running) {
     if (other.run.alone) checker_.fail("somebody runs beside a suspect");
@@ -76,6 +79,7 @@ void World::next_message(Process& p, std::uint64_t number) {
               .probe = r.run.probe,
               .others = static_cast<std::uint32_t>(p.running.size() - 1),
               .guard_open = p.pump->engine().guard().open() && r.at == 0,
+              .handed_out = r.begun,
               .writer = p.member->transactional_id()};
   if (Story* s = checker_.find(r.tp, m.record->offset); s != nullptr && s->timestamp == m.record->timestamp)
     checker_.started(start, scheduler_.both());

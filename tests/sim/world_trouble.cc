@@ -1,30 +1,28 @@
 // What is produced, what goes wrong, and the end of all trouble.
 #include <algorithm>
 
-#include "codec/lane.h"
+#include "tests/sim/colliding_keys.h"
 #include "tests/sim/world.h"
 
 namespace bartleby::sim {
 
-void World::produce() {
+void World::produce(std::optional<std::int32_t> partition) {
   if (produced_ >= to_produce_) return;
   const std::uint32_t id = ++produced_;
   Story s;
   s.id = id;
   if (!(options_.has(Fault::kNullKeys) && random_.chance(15)))
-    s.key = "k" + std::to_string(random_.below(options_.keys));
+    s.key = options_.has(Fault::kCollision) ? std::string(kCollidingKeys[random_.below(options_.keys + 1)])
+                                            : "k" + std::to_string(random_.below(options_.keys));
   if (s.key && random_.chance(3)) s.key = "";
   std::string text = std::to_string(id);
   text.insert(0, 8 - text.size(), '0');
   text.append(random_.below(random_.chance(5) ? 3000 : 60), 'x');
   s.value = text;
   s.skip = script_of(id).skip;
-  Record record{
-      "src",
-      s.key ? std::nullopt : std::optional(Partition(static_cast<std::int32_t>(random_.below(options_.partitions)))),
-      s.key,
-      s.value,
-      {{"h", "v"}}};
+  if (!s.key && !partition)
+    partition = static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(partitions_)));
+  Record record{"src", partition ? std::optional(Partition(*partition)) : std::nullopt, s.key, s.value, {{"h", "v"}}};
   const auto [tp, offset] = cluster_->append(record);
   s.offset = offset;
   s.timestamp = scheduler_.wall();
@@ -45,11 +43,14 @@ void World::plan_trouble() {
 }
 
 void World::trouble() {
+  ask_why();
   std::vector<Fault> can;
-  for (const Fault f : {Fault::kCrash, Fault::kCrashAtCommand, Fault::kFreeze, Fault::kStop, Fault::kRebalance,
-                        Fault::kGeneration, Fault::kDlqDenied, Fault::kJournalDenied, Fault::kEmitDenied,
-                        Fault::kDlqStalled, Fault::kOutage, Fault::kJournalLost, Fault::kRetention, Fault::kCompaction,
-                        Fault::kOffsetReset, Fault::kOffsetLost, Fault::kRecreated, Fault::kClockJump, Fault::kOrders})
+  for (const Fault f :
+       {Fault::kCrash,       Fault::kCrashAtCommand, Fault::kFreeze,         Fault::kStop,          Fault::kRebalance,
+        Fault::kGeneration,  Fault::kDlqDenied,      Fault::kJournalDenied,  Fault::kJournalFrozen, Fault::kEmitDenied,
+        Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
+        Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
+        Fault::kOrders,      Fault::kTwoVersions})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -141,15 +142,16 @@ void World::trouble() {
       scheduler_.jump_wall(Duration(random_.between(-3600000, 3600000)));
       break;
     case Fault::kOrders:
-      if (p.pump && !p.frozen) {
-        ParkedOrder order{.what = random_.chance(60) ? ParkedOrder::What::kRunNow : ParkedOrder::What::kGiveUp,
-                          .ref = {},
-                          .offset = {},
-                          .kind = {}};
-        if (order.what == ParkedOrder::What::kRunNow) coverage_.saw(Seen::kRunNow);
-        p.pump->tell(order);
-        plan_turn(p, scheduler_.now());
-      }
+      give_orders(p);
+      break;
+    case Fault::kPartitionAdded:
+      add_partition();
+      break;
+    case Fault::kTwoVersions:
+      change_release(p);
+      break;
+    case Fault::kJournalFrozen:
+      freeze_journal();
       break;
     default:
       break;
@@ -166,39 +168,21 @@ void World::kill_gone(const TopicPartition& tp, Offset below) {
 
 void World::retention() {
   for (auto& [tp, w] : checker_.all()) {
-    Offset below = cluster_->log(tp).start();
-    for (const auto& [offset, s] : w.stories)
-      if (scheduler_.wall() - s.timestamp > options_.retention) below = next(offset);
+    const PartitionLog& log = cluster_->log(tp);
+    Offset below = log.start();
+    if (options_.retention.count() > 0)
+      for (const auto& [offset, s] : w.stories)
+        if (scheduler_.wall() - s.timestamp > options_.retention) below = next(offset);
+    std::uint64_t bytes = log.bytes();
+    for (const LogEntry& entry : log.entries()) {
+      if (options_.retention_bytes == 0 || bytes <= options_.retention_bytes) break;
+      bytes -= stored_bytes(entry);
+      below = std::max(below, next(entry.record.offset));
+      coverage_.saw(Seen::kDeletedBySize);
+    }
     cluster_->delete_before(tp, below);
     kill_gone(tp, below);
   }
-}
-
-// The group is stopped, its offset moved, the group started again: as people do it.
-void World::reset_offset() {
-  for (auto& p : processes_) crash(*p, std::nullopt);
-  auto& all = checker_.all();
-  auto at = all.begin();
-  std::advance(at, static_cast<std::ptrdiff_t>(random_.below(all.size())));
-  auto& [tp, w] = *at;
-  down_until_ = scheduler_.now() + Duration(30000);
-  scheduler_.after(Duration(29000), [this, tp] {
-    Watched& watched = checker_.at(tp);
-    watched.excused = true;
-    watched.high.reset();
-    const auto& log = cluster_->log(tp);
-    if (options_.has(Fault::kOffsetLost)) {
-      cluster_->drop_offset("g", tp);
-      watched.low = log.start();
-      return;
-    }
-    const Offset to(random_.between(log.start().v, log.high_watermark().v));
-    say("operator resets p" + std::to_string(tp.partition.v) + " to " + std::to_string(to.v));
-    cluster_->set_offset("g", tp, to);
-    watched.low = to;
-    for (auto& [offset, s] : watched.stories)
-      if (offset < to) s.dropped = true;
-  });
 }
 
 void World::lose_journal() {
@@ -210,22 +194,15 @@ void World::lose_journal() {
   cluster_->recreate("src.parked.g");
 }
 
-// The topic is deleted and made again while the workers are down; the broker forgets its offsets with it.
-void World::recreate() {
-  for (auto& p : processes_) crash(*p, std::nullopt);
-  down_until_ = scheduler_.now() + Duration(30000);
-  scheduler_.after(Duration(29000), [this] {
-    cluster_->recreate("src");
-    for (auto& [tp, w] : checker_.all()) {
-      w.excused = true;
-      w.high.reset();
-      w.low = Offset(0);
-      w.stories.clear();
-      cluster_->drop_offset("g", tp);
-    }
-    to_produce_ += 20;
-    for (int i = 0; i < 20; ++i) produce();
-  });
+// Neither written nor read: what is asked of it ends with a time limit.
+void World::freeze_journal() {
+  coverage_.saw(Seen::kJournalFrozen);
+  const auto set = [this](bool frozen) {
+    cluster_->stall("src.parked.g", frozen);
+    cluster_->silence("src.parked.g", frozen);
+  };
+  set(true);
+  scheduler_.after(Duration(random_.between(100, 20000)), [set] { set(false); });
 }
 
 void World::heal() {
@@ -238,7 +215,9 @@ void World::heal() {
   for (const char* topic : {"src.dlq", "src.parked.g", "out"}) {
     cluster_->deny(topic, false);
     cluster_->stall(topic, false);
+    cluster_->silence(topic, false);
   }
+  ensure_journal();
   outage_until_ = scheduler_.now();
   while (produced_ < to_produce_) produce();
   for (auto& p : processes_) {
@@ -248,6 +227,7 @@ void World::heal() {
     cluster_->thaw(*p->member);
     for (auto& task : std::exchange(p->thawing, {})) task();
   }
+  last_releases();
 }
 
 }  // namespace bartleby::sim

@@ -182,6 +182,9 @@ def all_suites(build, seeds):
     program = str(ROOT / "build/bartleby")
     suites += [
         Suite("cli", [python, str(house / "cli.py"), program], "lines"),
+        Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program], "lines"),
+        Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
+        Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),
         Suite("house_rules", [python, str(house / "house_rules.py")], "lines"),

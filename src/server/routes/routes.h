@@ -1,4 +1,5 @@
 // The routes, one file per resource. Each adds what it has to the router.
+// The services must outlive it.
 #pragma once
 
 #include "server/router.h"

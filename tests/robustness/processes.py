@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Real processes under load: killed, stopped, and beside a dead endpoint. Usage: processes.py PROGRAM [--long]
+
+Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
+"""
+
+import collections
+import json
+import pathlib
+import random
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from processes import Bartleby, Endpoint, Sender, disorder, wait_for  # noqa: E402
+
+TOPIC = "orders"
+GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
+
+
+def worker_file(folder, url, more=""):
+    path = pathlib.Path(folder, "worker.yaml")
+    path.write_text(f"""workers:
+  {TOPIC}:
+    handler: {{http: {{url: "{url}"}}}}
+    retry: {{max_attempts: 4, schedule: [20ms, 50ms, 100ms], timeout: 5s}}
+    guard: null
+    {more}
+""")
+    return ["-c", str(path)]
+
+
+def flaky(share, seed):
+    """Fails that share of first attempts; a few messages fail for good."""
+    chooser = random.Random(seed)
+    lock = threading.Lock()
+
+    def decide(message):
+        if int(message["value"][1:]) % 97 == 13:
+            return 500
+        with lock:
+            return 500 if message["attempt"] == 1 and chooser.random() < share else 200
+
+    return decide
+
+
+def all_over(bartleby, endpoint, acknowledged):
+    """Every acknowledged message was handled, or is a letter."""
+    done = {a[0] for a in endpoint.succeeded()}
+    if len(done & set(acknowledged)) + 200 < len(acknowledged):
+        return False
+    letters = {letter["value"] for letter in bartleby.messages(f"{TOPIC}.dlq")}
+    return set(acknowledged) <= done | letters
+
+
+def kill_9(program, rounds):
+    chooser = random.Random(7)
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint(flaky(0.2, 3))
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url))
+        bartleby.start()
+        sender = Sender(bartleby, TOPIC)
+        try:
+            for _ in range(rounds):
+                time.sleep(chooser.uniform(0.05, 0.6))
+                bartleby.kill()
+                bartleby.start()
+            acknowledged = dict(sender.stop())
+            wait_for("every acknowledged message to be handled or dead",
+                     lambda: all_over(bartleby, endpoint, acknowledged), 60)
+            bad = disorder(endpoint.succeeded())
+            assert not bad, f"order not kept: {bad[:3]}"
+            highest = collections.Counter()
+            for value, _key, _offset, attempt, _status in endpoint.attempts:
+                highest[value] = max(highest[value], attempt)
+            assert max(highest.values()) <= 4, "more attempts than the policy allows"
+            letters = bartleby.messages(f"{TOPIC}.dlq")
+            assert all(int(letter["value"][1:]) % 97 == 13 for letter in letters), "a letter that need not have been"
+            values = [letter["value"] for letter in letters]
+            assert len(values) == len(set(values)), "a message became a letter twice"
+            return f"{rounds} kills, {len(acknowledged)} messages, {len(letters)} letters, 0 lost"
+        finally:
+            sender.stop()
+            bartleby.end()
+            endpoint.end()
+
+
+def sigterm(program, rounds):
+    chooser = random.Random(11)
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint(flaky(0.2, 5))
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url))
+        bartleby.start()
+        sender = Sender(bartleby, TOPIC)
+        try:
+            for _ in range(rounds):
+                time.sleep(chooser.uniform(0.05, 0.5))
+                status = bartleby.terminate()
+                assert status == 0, f"exit status {status}: {bartleby.log.read_text()[-2000:]}"
+                bartleby.start()
+            acknowledged = dict(sender.stop())
+            wait_for("every acknowledged message to be handled or dead",
+                     lambda: all_over(bartleby, endpoint, acknowledged), 60)
+            times = collections.Counter(a[0] for a in endpoint.succeeded())
+            twice = [value for value, n in times.items() if n > 1]
+            assert not twice, f"handled twice after a clean stop: {twice[:5]}"
+            bad = disorder(endpoint.succeeded())
+            assert not bad, f"order not kept: {bad[:3]}"
+            return f"{rounds} stops, {len(acknowledged)} messages, 0 duplicates"
+        finally:
+            sender.stop()
+            bartleby.end()
+            endpoint.end()
+
+
+def attempts_and_due_times_survive(program, _rounds):
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint(lambda message: 500)
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("[20ms, 50ms, 100ms]", "[10ms, 1h]"))
+        bartleby = Bartleby(program, folder, arguments)
+        bartleby.start()
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+
+            def parked():
+                items = bartleby.get(f"/api/v1/workers/{TOPIC}/parked")["items"]
+                return items[0] if items and items[0]["attempts"] == 2 else None
+
+            wait_for("the second failure", parked)
+            before = parked()
+            bartleby.kill()
+            bartleby.start()
+            wait_for("the parked message to be there again", parked)
+            after = parked()
+            for field in ("attempts", "first_failure_at", "last_failure_at", "error", "key"):
+                if field == "key":  # read again only when it is due
+                    continue
+                assert before[field] == after[field], f"{field}: {before[field]} became {after[field]}"
+            drift = abs(stamp(before["due"]) - stamp(after["due"]))
+            assert drift < 1.0, f"due {before['due']} became {after['due']}"
+            status, answer = bartleby.call("POST", f"/api/v1/workers/{TOPIC}/parked:run-now",
+                                           json.dumps({"partition": 0, "offset": 0}))
+            assert status == 200 and answer == {"messages": 1}, (status, answer)
+            wait_for("the attempt that was asked for", lambda: len(endpoint.attempts) == 3)
+            wait_for("the third failure", lambda: bartleby.get(f"/api/v1/workers/{TOPIC}/parked")["items"])
+            status, _ = bartleby.call("POST", f"/api/v1/workers/{TOPIC}/parked:give-up", '{"all":true}')
+            assert status == 200
+            wait_for("the letter", lambda: bartleby.messages(f"{TOPIC}.dlq"))
+            headers = dict(bartleby.messages(f"{TOPIC}.dlq")[0]["headers"])
+            assert headers["bartleby-reason"] == "GIVEN_UP" and headers["bartleby-attempts"] == "3", headers
+            return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
+def stamp(text):
+    return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1])
+
+
+def dead_downstream(program, _rounds):
+    """An endpoint that is dead for a while: the guard opens, few letters, and afterwards everything is handled."""
+    with tempfile.TemporaryDirectory() as folder:
+        dead = threading.Event()
+        dead.set()
+        endpoint = Endpoint(lambda message: 503 if dead.is_set() else 200)
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("guard: null", GUARD))
+        bartleby = Bartleby(program, folder, arguments)
+        bartleby.start()
+        sender = Sender(bartleby, TOPIC, keys=500, pause=0.004)
+        try:
+            time.sleep(8)
+            dead.clear()
+            acknowledged = dict(sender.stop())
+            wait_for("everything to be handled", lambda: all_over(bartleby, endpoint, acknowledged), 60)
+            letters = len(bartleby.messages(f"{TOPIC}.dlq"))
+            assert letters <= 100, f"{letters} letters"
+            assert "guard_opened" in bartleby.log.read_text()
+            return f"{len(acknowledged)} messages, {letters} letters"
+        finally:
+            sender.stop()
+            bartleby.end()
+            endpoint.end()
+
+
+def wrong_deploy(program, _rounds):
+    """404 to everything: the guard opens, and no letter is written."""
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = threading.Event()
+        wrong.set()
+        endpoint = Endpoint(lambda message: 404 if wrong.is_set() else 200)
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("guard: null", GUARD).replace("[20ms, 50ms, 100ms]", "[1s, 2s]"))
+        bartleby = Bartleby(program, folder, arguments)
+        bartleby.start()
+        sender = Sender(bartleby, TOPIC, keys=500, pause=0.004)
+        try:
+            wait_for("the guard", lambda: bartleby.get("/api/v1/workers")["items"][0]["guard_open"])
+            time.sleep(2)
+            assert bartleby.messages(f"{TOPIC}.dlq") == []
+            wrong.clear()
+            acknowledged = dict(sender.stop())
+            wait_for("everything to be handled", lambda: all_over(bartleby, endpoint, acknowledged), 60)
+            assert bartleby.messages(f"{TOPIC}.dlq") == []
+            return f"{len(acknowledged)} messages, 0 letters"
+        finally:
+            sender.stop()
+            bartleby.end()
+            endpoint.end()
+
+
+def one_slow_key_holds_nobody(program, _rounds):
+    """A message that fails for a second and more, among thousands: the others do not wait, its key keeps its order."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        endpoint = Endpoint(lambda m: 500 if m["value"] == "bad" and time.monotonic() - began < 3 else 200)
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("[20ms, 50ms, 100ms]", "[1s, 5s]")
+                        .replace("max_attempts: 4", "max_attempts: 6"))
+        bartleby = Bartleby(program, folder, arguments)
+        bartleby.start()
+        try:
+            lines = [json.dumps({"key": "slow", "value": "bad"})]
+            for i in range(3000):
+                lines.append(json.dumps({"key": "slow" if i % 100 == 0 else f"k{i % 200}", "value": f"m{i}"}))
+            status, _ = bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "\n".join(lines),
+                                      {"Content-Type": "application/x-ndjson"})
+            assert status == 200
+            others = {json.loads(line)["value"] for line in lines if json.loads(line)["key"] != "slow"}
+            wait_for("the others", lambda: others <= {a[0] for a in endpoint.succeeded()})
+            assert "bad" not in {a[0] for a in endpoint.succeeded()}, "the others waited for the slow one"
+            assert not any(a[1] == "slow" for a in endpoint.succeeded()), "its key did not wait"
+            wait_for("the slow one and its key",
+                     lambda: len([a for a in endpoint.succeeded() if a[1] == "slow"]) == 31, 30)
+            slow = [a[2] for a in endpoint.succeeded() if a[1] == "slow"]
+            assert slow == sorted(slow), "order of its key"
+            return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve()
+    rounds = 200 if "--long" in sys.argv else 20
+    good = True
+    for check in (kill_9, sigterm, attempts_and_due_times_survive, one_slow_key_holds_nobody, dead_downstream,
+                  wrong_deploy):
+        try:
+            print(f"ok {check.__name__} {check(program, rounds)}", flush=True)
+        except Exception:  # the next check still runs
+            good = False
+            print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

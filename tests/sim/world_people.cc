@@ -1,0 +1,242 @@
+// What people do to the group: topics that grow, offsets that are moved, releases that change, orders and questions.
+#include <algorithm>
+#include <array>
+
+#include "engine/explain.h"
+#include "engine/start.h"
+#include "tests/sim/world.h"
+
+namespace bartleby::sim {
+namespace {
+
+const std::string kGroup = "g";
+const std::string kSource = "src";
+
+}  // namespace
+
+// An owner has said something of its own. A claim alone may hide that people moved the offset.
+bool World::is_settled(const std::optional<CommittedOffset>& c) {
+  if (!c) return false;
+  const DecodedMetadata said = decode_metadata(as_version_1(c->metadata), *c->offset);
+  return said.origin == MetadataOrigin::kOurs && said.metadata.check && said.metadata.check->count != UINT64_MAX;
+}
+
+void World::ensure_journal() {
+  BARTLEBY_ASSERT(cluster_->ensure_topics({{.name = "src.parked.g",
+                                            .partitions = partitions_,
+                                            .compacted = true,
+                                            .retention = {},
+                                            .retention_bytes = {}}}));
+}
+
+// What a worker does before it subscribes: the journal gets missing partitions, and a group without any offset its
+// start. False: not now.
+bool World::before_joining() {
+  ensure_journal();
+  const auto offsets = cluster_->group_offsets(kGroup, {kSource});
+  if (!offsets) return false;
+  std::map<TopicPartition, StartRange> ranges;
+  for (const CommittedOffset& o : *offsets) {
+    const PartitionLog& log = cluster_->log(o.tp);
+    StartRange range{log.start(), log.last_stable(), std::nullopt};
+    for (const LogEntry& e : log.entries())
+      if (!range.at_time && e.state == EntryState::kCommitted && e.record.timestamp >= start_time_)
+        range.at_time = e.record.offset;
+    ranges[o.tp] = range;
+  }
+  const auto first = first_offsets(*offsets, ranges, options_.start);
+  if (first.empty()) return true;
+  if (!cluster_->commit_first(kGroup, first)) return false;
+  for (const CommittedOffset& o : first) {
+    Watched& w = checker_.at(o.tp);
+    say("the group begins p" + std::to_string(o.tp.partition.v) + " at " + std::to_string(o.offset->v));
+    w.low = *o.offset;
+    for (auto& [offset, s] : w.stories) {
+      if (offset >= w.low) break;
+      if (!s.resolved()) coverage_.saw(Seen::kStartSkipped);
+      s.dropped = true;
+    }
+  }
+  return true;
+}
+
+// Producers use it at once. The group notices a little later, and somebody may have to see to the journal first.
+void World::add_partition() {
+  if (partitions_ >= 4) return;
+  const std::int32_t added = partitions_++;
+  say("p" + std::to_string(added) + " is added");
+  coverage_.saw(Seen::kPartitionAdded);
+  checker_.at({kSource, Partition(added)}).added = true;
+  if (random_.chance(60)) {
+    ensure_journal();
+  } else {
+    coverage_.saw(Seen::kJournalMissing);
+    scheduler_.after(Duration(random_.between(100, 15000)), [this] { ensure_journal(); });
+  }
+  cluster_->add_partitions(kSource, partitions_);
+  for (std::uint64_t i = random_.below(4); i > 0; --i) {
+    ++to_produce_;
+    produce(added);
+  }
+}
+
+// ---- offsets -------------------------------------------------------------------------------------------
+
+// The group is stopped, its offset moved, the group started again: as people do it.
+void World::reset_offset() {
+  for (auto& p : processes_) crash(*p, std::nullopt);
+  auto& all = checker_.all();
+  auto at = all.begin();
+  std::advance(at, static_cast<std::ptrdiff_t>(random_.below(all.size())));
+  down_until_ = scheduler_.now() + Duration(30000);
+  scheduler_.after(Duration(29000), [this, tp = at->first] { move_offset(tp); });
+  // What was moved must stay moved though its first owner dies at once.
+  if (random_.chance(50))
+    scheduler_.at(down_until_ + Duration(random_.between(1, 1000)), [this] {
+      for (auto& p : processes_) crash(*p, std::nullopt);
+    });
+}
+
+void World::move_offset(const TopicPartition& tp) {
+  Watched& w = checker_.at(tp);
+  const PartitionLog& log = cluster_->log(tp);
+  const auto before = cluster_->committed(kGroup, tp);
+  Offset to = log.start();
+  std::string text;
+  if (options_.has(Fault::kOffsetLost)) {
+    cluster_->drop_offset(kGroup, tp);
+  } else {
+    to = Offset(random_.between(log.start().v, log.high_watermark().v));
+    const std::uint64_t tool = is_settled(before) ? random_.below(5) : 4;
+    if (tool == 0) {
+      text = "moved by a tool";
+      foreign_ = true;
+      coverage_.saw(Seen::kForeign);
+    } else if (tool == 1 && before->offset != to) {
+      text = before->metadata;  // beside another offset it says nothing
+    }
+    cluster_->set_offset(kGroup, tp, to, text);
+  }
+  say("operator resets p" + std::to_string(tp.partition.v) + " to " + std::to_string(to.v) + " " + text);
+  if (before) coverage_.saw(*before->offset > to ? Seen::kResetBack : Seen::kResetForward);
+  w.excused = true;
+  w.high.reset();
+  w.low = to;
+  w.newer = is_version_2(text);
+  for (auto& [offset, s] : w.stories) {
+    s.dropped = offset < to || s.deleted;
+    // An empty text is a wish: from here on everything again. (With another one the journal is still believed.)
+    if (text.empty() && offset >= to && !s.deleted) s.applied = s.dead = false;
+  }
+}
+
+// The topic is deleted and made again while the workers are down; the broker forgets its offsets with it.
+void World::recreate() {
+  for (auto& p : processes_) crash(*p, std::nullopt);
+  down_until_ = scheduler_.now() + Duration(30000);
+  scheduler_.after(Duration(29000), [this] {
+    cluster_->recreate(kSource);
+    for (auto& [tp, w] : checker_.all()) {
+      w.excused = true;
+      w.high.reset();
+      w.low = Offset(0);
+      w.newer = false;
+      w.stories.clear();
+      cluster_->drop_offset(kGroup, tp);
+    }
+    to_produce_ += 20;
+    for (int i = 0; i < 20; ++i) produce();
+  });
+}
+
+// ---- releases ------------------------------------------------------------------------------------------
+
+void World::change_release(Process& p) {
+  p.next_release = static_cast<Release>(random_.below(3));
+  if (random_.chance(50))
+    stop(p);
+  else
+    crash(p, std::nullopt);
+}
+
+// The change ends, one way or the other: everybody is new, or the newer one is rolled back by the release before it,
+// after which even older ones can go on. Whoever refused something is started anew.
+void World::last_releases() {
+  const bool versions = options_.has(Fault::kTwoVersions);
+  if (!versions && !foreign_) return;
+  const std::uint64_t end = random_.below(3);
+  for (auto& p : processes_) {
+    if (versions) p->next_release = end == 0 ? Release::kWritesNewer : Release::kReadsNewer;
+    stop(*p);
+  }
+  if (versions && end == 2) scheduler_.after(Duration(30000), [this] { back_to_old(); });
+}
+
+void World::back_to_old() {
+  const bool readable = std::ranges::all_of(checker_.all(), [this](const auto& each) {
+    const auto c = cluster_->committed(kGroup, each.first);
+    return c && !is_version_2(c->metadata);
+  });
+  if (!readable) {
+    scheduler_.after(Duration(30000), [this] { back_to_old(); });
+    return;
+  }
+  for (auto& p : processes_) {
+    p->next_release = Release::kOld;
+    stop(*p);
+  }
+}
+
+// ---- orders and questions ------------------------------------------------------------------------------
+
+void World::give_orders(Process& p) {
+  if (!p.pump || p.frozen) return;
+  if (random_.chance(20)) {
+    coverage_.saw(Seen::kPaused);
+    p.pump->tell(PauseIn{true});
+    in_process(p, Duration(random_.between(100, 10000)), [this](Process& owner) {
+      owner.pump->tell(PauseIn{false});
+      plan_turn(owner, scheduler_.now());
+    });
+    return;
+  }
+  ParkedOrder order{.what = random_.chance(60) ? ParkedOrder::What::kRunNow : ParkedOrder::What::kGiveUp,
+                    .ref = {},
+                    .offset = {},
+                    .kind = {}};
+  if (order.what == ParkedOrder::What::kRunNow) coverage_.saw(Seen::kRunNow);
+  if (random_.chance(20)) order.kind = Kind::kTransient;
+  const auto& mine = p.pump->engine().partitions();
+  if (!mine.empty() && random_.chance(30)) {
+    const PartitionEngine& chosen = *mine.begin()->second;
+    order.ref = chosen.ref();
+    if (random_.chance(50)) order.offset = chosen.committed();
+  }
+  p.pump->tell(order);
+  plan_turn(p, scheduler_.now());
+}
+
+// Every owner must be able to say why its partitions stand where they stand.
+void World::ask_why() {
+  for (auto& p : processes_) {
+    if (!p->pump) continue;
+    const Engine& engine = p->pump->engine();
+    if (engine.running() < p->running.size()) return checker_.fail("a handler runs that the engine does not know");
+    for (const auto& [index, partition] : engine.partitions()) {
+      if (partition->held() > partition->in_memory() || partition->memory_bytes() == 0)
+        return checker_.fail("more is held than is in memory");
+      if (partition->phase() == Phase::kRunning && partition->frontier() < partition->high())
+        return checker_.fail("the frontier is below H");
+      const auto why = explain(engine, partition->ref(), scheduler_.now());
+      if (!why || why->answer.empty()) return checker_.fail("no explanation");
+      if (!why->pinned_by.empty() && why->pinned_by.front().offset < why->committed)
+        return checker_.fail("explained by a message that is finished");
+      for (Offset o = why->committed; o <= why->frontier && o.v < why->committed.v + 5; o = next(o)) {
+        const auto message = explain(engine, partition->ref(), o, scheduler_.now());
+        if (!message || message->answer.empty()) return checker_.fail("no explanation");
+      }
+    }
+  }
+}
+
+}  // namespace bartleby::sim
