@@ -1,4 +1,5 @@
-// bartleby: a program without handlers of its own. What it can do is in src/cli; what a server is made of, in src/wiring.
+// bartleby: a program without handlers of its own. What it can do is in src/cli; what a server is made of, in
+// src/wiring.
 
 #include "wiring/command_line.h"
 

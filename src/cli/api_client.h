@@ -1,8 +1,8 @@
 // Calls to a server's HTTP API, one after the other over one connection.
 //
-// Bounded: connecting takes 5 s at most, a call 60 s, an answer 64 MB. A server that is not there, is too slow or is something
-// else is a `Failure` with what to do about it; any answer with a status is a reply, and `failure_of` turns a problem
-// document into a sentence. Redirects are not followed. One thread.
+// Bounded: connecting takes 5 s at most, a call 60 s, an answer 64 MB. A server that is not there, is too slow or is
+// something else is a `Failure` with what to do about it; any answer with a status is a reply, and `failure_of` turns
+// a problem document into a sentence. Redirects are not followed. One thread.
 #pragma once
 
 #include <expected>

@@ -1,8 +1,8 @@
 // The words of a command line, read against the table of what a command takes.
 //
 // The same table gives the help text and the completions, so the three cannot differ. Options may stand anywhere, as
-// `--name VALUE`, `--name=VALUE`, `-nVALUE` or `-n VALUE`; after `--` everything is an operand. What is unknown, missing
-// or too much is refused with a sentence that names the nearest thing there is.
+// `--name VALUE`, `--name=VALUE`, `-nVALUE` or `-n VALUE`; after `--` everything is an operand. What is unknown,
+// missing or too much is refused with a sentence that names the nearest thing there is.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // The command line: a list of commands, and what finds the one that was asked for and runs it.
 //
-// A command is a row of a table: its words, what it takes, its examples, and the function behind it. Help and completions are
-// made from the rows. A program adds its own (`serve`, say) in `CliContext::commands`. Data goes to `out`, everything else to
-// `err`. The commands of this folder speak to a server over HTTP and hold nothing; what they need from folders above this
-// one (the configuration) is passed in.
+// A command is a row of a table: its words, what it takes, its examples, and the function behind it. Help and
+// completions are made from the rows. A program adds its own (`serve`, say) in `CliContext::commands`. Data goes to
+// `out`, everything else to `err`. The commands of this folder speak to a server over HTTP and hold nothing; what they
+// need from folders above this one (the configuration) is passed in.
 #pragma once
 
 #include <expected>

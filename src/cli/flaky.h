@@ -1,8 +1,8 @@
-// What the receiver of `bartleby receiver` reads and answers, without sockets: HTTP requests out of bytes, and which of them
-// fail on purpose.
+// What the receiver of `bartleby receiver` reads and answers, without sockets: HTTP requests out of bytes, and which
+// of them fail on purpose.
 //
-// Whether an attempt fails depends on the seed, the message's id and the attempt's number alone, never on the order in which
-// requests arrive: a run can be repeated. Heads are at most 64 KB, bodies 64 MB; they are counted, not kept.
+// Whether an attempt fails depends on the seed, the message's id and the attempt's number alone, never on the order in
+// which requests arrive: a run can be repeated. Heads are at most 64 KB, bodies 64 MB; they are counted, not kept.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,8 @@ class RequestReader {
   enum class Got : std::uint8_t { kMore, kHead, kRequest, kBad, kTooLarge };
 
   void add(std::string_view bytes) { buffer_ += bytes; }
-  // kHead: a body follows, and the sender may wait to be told to go on. kRequest: one is complete. Call again after both.
+  // kHead: a body follows, and the sender may wait to be told to go on. kRequest: one is complete. Call again after
+  // both.
   Got next();
   const ReceivedRequest& request() const { return request_; }
 

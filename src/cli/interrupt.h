@@ -1,7 +1,7 @@
 // Ctrl-C and SIGTERM as a question: commands that go on until they are stopped ask it, and end in good order.
 //
-// The signals are caught from construction on and have their old meaning again afterwards. A second signal while the first
-// is not yet obeyed ends the process at once. One at a time.
+// The signals are caught from construction on and have their old meaning again afterwards. A second signal while the
+// first is not yet obeyed ends the process at once. One at a time.
 #pragma once
 
 #include <csignal>

@@ -1,7 +1,7 @@
 // A JSON document as a tree, for what a server answered: asked for fields by name, and written again.
 //
-// Asking for what is not there gives a null or a fallback, never an error: an older or newer server may leave fields out.
-// Integers stay exact to 64 bits; fields keep their order. Reading is bounded in depth (64).
+// Asking for what is not there gives a null or a fallback, never an error: an older or newer server may leave fields
+// out. Integers stay exact to 64 bits; fields keep their order. Reading is bounded in depth (64).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A message of a topic as text for people; a dead letter with its story.
 //
-// A letter is recognised by its headers (codec/letter.h). One that is compressed is unpacked; of one in parts, each part is
-// shown as such. Headers that claim to be a letter's and are not are shown as they are.
+// A letter is recognised by its headers (codec/letter.h). One that is compressed is unpacked; of one in parts, each
+// part is shown as such. Headers that claim to be a letter's and are not are shown as they are.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // `receiver`: an HTTP endpoint that fails and dawdles on purpose, to try handlers and retries against.
 //
-// One thread, one poll loop, loopback only. At most 256 connections; further ones wait in the kernel. A connection on which
-// nothing happens for two minutes is closed.
+// One thread, one poll loop, loopback only. At most 256 connections; further ones wait in the kernel. A connection on
+// which nothing happens for two minutes is closed.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 // `send`: one message, or one per line of standard input.
 //
-// Lines go in batches. A batch whose answer is lost is not sent again, since it may be there: the command stops and says
-// which lines are certain.
+// Lines go in batches. A batch whose answer is lost is not sent again, since it may be there: the command stops and
+// says which lines are certain.
 #include <unistd.h>
 
 #include <chrono>

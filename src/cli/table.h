@@ -1,7 +1,7 @@
 // Rows in aligned columns, as text.
 //
-// Cells are made fit for a terminal and cut at the width of their column; where the whole is wider than the terminal, the
-// column that may give most gives. The last column is not padded.
+// Cells are made fit for a terminal and cut at the width of their column; where the whole is wider than the terminal,
+// the column that may give most gives. The last column is not padded.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The whole command line of a program: the commands of src/cli, and those that need more than a server's API.
 //
-// `serve` runs the given handlers; `config` reads the file, the variables and nothing else. Both `bartleby` itself and a
-// program with handlers of its own call this from their `main`.
+// `serve` runs the given handlers; `config` reads the file, the variables and nothing else. Both `bartleby` itself and
+// a program with handlers of its own call this from their `main`.
 #pragma once
 
 #include "cli/cli.h"
