@@ -132,6 +132,7 @@ class Receiver {
         read(c);
       } else if ((seen & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
         if (c.due) say(c, "gone before the answer", counts_.gone);
+        c.due.reset();
         c.gone = true;
       }
     }

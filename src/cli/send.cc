@@ -176,6 +176,7 @@ Ran send_lines(Session& session, const Arguments& arguments, const std::vector<M
       ++waiting;
       if (waiting < kBatchLines && body.size() < kBatchBytes) continue;
     }
+    if (Interrupt::asked()) break;  // what was gathered is not begun any more
     if (waiting > 0) {
       if (const auto done = post_batch(session, topic, body, waiting); !done) {
         const std::size_t sent = progress.sent();
