@@ -111,9 +111,10 @@ std::string partition_text(const Known& known, const JsonValue& p, const Session
           (i == 1 ? " " : ", ") + std::to_string(pins[i].integer("offset")) + " (" + shown(pins[i].text("state")) + ")";
     out += "\n";
   }
-  // What stops the intake stands behind the first sentence of the server's answer.
+  // What stops the intake stands behind the first sentence of the server's answer; of a pause the advice tells.
   const std::string answer = p.text("answer");
-  if (const std::size_t more = answer.find(". "); more != std::string::npos)
+  const std::size_t more = answer.find(". ");
+  if (more != std::string::npos && known.status.text("state") != "paused")
     out += shown(answer.substr(more + 2)) + ".\n";
   return out + advice(known, p, first) + "\n";
 }

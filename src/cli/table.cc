@@ -65,6 +65,7 @@ std::string Table::text(std::size_t width, bool colours) const {
     if (columns_[i].right) out += padding;
     out += painted(fitting, colour, colours);
     if (i + 1 == columns_.size()) {
+      out.erase(out.find_last_not_of(' ') + 1);
       out += '\n';
       return;
     }

@@ -73,6 +73,12 @@ TEST(CliTable, AlignsCutsAndLeavesNoBlanksAtTheEnd) {
             "abcde…  1 000  é\n");
 }
 
+TEST(CliTable, AnEmptyLastCellLeavesNoBlanks) {
+  Table table({{"A"}, {"TROUBLE"}});
+  table.add({"x", ""});
+  EXPECT_EQ(table.text(), "A  TROUBLE\nx\n");
+}
+
 TEST(CliTable, TheWidestColumnGivesWhereTheTerminalIsNarrow) {
   Table table({{"A", 80}, {"B", 80}});
   table.add({std::string(60, 'a'), "short"});
