@@ -199,7 +199,7 @@ class PartitionEngine {
   void order(const ParkedOrder& order);
   void look_at_retention();
 
-  // ---- writes (partition_cut.cc)
+  // ---- writes (partition_items.cc, partition_cut.cc, partition_written.cc)
   void choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items, bool probe_only,
                     DestinationId probe);
   // Adds this partition's part of a write. False: nothing to say, or not now.

@@ -1,0 +1,111 @@
+// Which items the next write carries: failed attempts, letters, and what successes leave behind.
+//
+// In their order, until the write is full; the first always goes, however large. What a suspended destination cannot take
+// waits aside, except that the decision to dead-letter is journalled meanwhile: nobody runs the handler again.
+#include <algorithm>
+
+#include "engine/mutants.h"
+#include "engine/partition.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::uint64_t kStoryBytes = 2048;  // of a journal entry or of a letter's headers, at most
+
+}  // namespace
+
+DestinationId PartitionEngine::destination_of(const Entry& e) const {
+  if (e.state == State::kDying) return {DestinationType::kDlq, dlq_};
+  if (e.facts != kNone && facts_[e.facts].emits)
+    return {DestinationType::kEmit, emitted_[facts_[e.facts].emitted()].topic};
+  if (e.record_flags & kReplayed) return {DestinationType::kOutcomes, 0};
+  return journal_destination();
+}
+
+std::uint32_t PartitionEngine::item_size(const Entry& e, bool decision, std::uint64_t& bytes) const {
+  if (decision || e.state == State::kFailed) {
+    bytes += kStoryBytes;
+    return 1;
+  }
+  bytes += kStoryBytes;
+  if (e.state == State::kDying) {
+    bytes += e.size;
+    return 2;
+  }
+  const Facts& f = facts_[e.facts];
+  if (!f.emits) return 1;
+  const Emitted& emitted = emitted_[f.emitted()];
+  bytes += emitted.bytes;
+  return emitted.records + 1;
+}
+
+// While the guard is open only a few exhausted messages become letters; the others wait.
+bool PartitionEngine::held_by_guard(const Entry& e) {
+  return e.state == State::kDying && facts_[e.facts].reason == Reason::kExhausted && !shared_.guard.may_write_letter();
+}
+
+void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items,
+                                   bool probe_only, DestinationId probe) {
+  if (phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kReleasing) return;
+  if (std::exchange(unblock_, false)) {
+    pending_.insert(pending_.begin(), blocked_.begin(), blocked_.end());
+    blocked_.clear();
+  }
+  if (probe_only) {
+    const auto fits = [&](std::uint32_t i) {
+      return destination_of(entries_[i]) == probe && !held_by_guard(entries_[i]);
+    };
+    if (const auto at = std::ranges::find_if(blocked_, fits); at != blocked_.end()) {
+      items.push_back({*at, false});
+      blocked_.erase(at);
+    } else if (const auto waiting = std::ranges::find_if(pending_, fits); waiting != pending_.end()) {
+      items.push_back({*waiting, false});
+      pending_.erase(waiting);
+    }
+    return;
+  }
+  std::deque<std::uint32_t> later;
+  while (!pending_.empty()) {
+    const std::uint32_t i = pending_.front();
+    const Entry& e = entries_[i];
+    const bool first = (records == 0 && !mutant(Mutant::kFirstItemLimited)) ||
+                       phase_ == Phase::kReleasing;  // the last write takes everything
+    if (!first && (records >= shared_.config.write_records || bytes >= shared_.config.write_bytes)) break;
+    pending_.pop_front();
+    bool decision = false;
+    if (const DestinationId to = destination_of(e); shared_.suspended(to) && to != journal_destination()) {
+      if (e.state != State::kDying || facts_[e.facts].decided || mutant(Mutant::kDecisionNotJournalled)) {
+        blocked_.push_back(i);
+        continue;
+      }
+      decision = true;
+    }
+    if (shared_.suspended(journal_destination()) && (e.state == State::kFailed || decision)) {
+      blocked_.push_back(i);
+      continue;
+    }
+    if (!decision && held_by_guard(e)) {
+      if (facts_[e.facts].decided) {
+        later.push_back(i);
+        continue;
+      }
+      decision = true;  // it waits, but what was decided must survive us
+    }
+    std::uint64_t add = 0;
+    const std::uint32_t n = item_size(e, decision, add);
+    if (!first && (records + n > shared_.config.write_records || bytes + add > shared_.config.write_bytes)) {
+      pending_.push_front(i);
+      break;
+    }
+    records += n;
+    bytes += add;
+    items.push_back({i, decision});
+  }
+  pending_.insert(pending_.begin(), later.begin(), later.end());
+  if (pending_.empty())
+    items_since_ = kNever;
+  else if (later.size() == pending_.size())
+    items_since_ = shared_.now.steady + Duration(1000);  // the guard's, all of it
+}
+
+}  // namespace bartleby
