@@ -2,21 +2,24 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace bartleby::cli {
 namespace {
 
-// How many letters must be added, removed or replaced to turn one word into the other.
+// How many letters must be added, removed, replaced or swapped with their neighbour to turn one word into the other.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> before;  // two rows up
+  std::vector<std::size_t> above;
   std::vector<std::size_t> row(to.size() + 1);
-  for (std::size_t i = 0; i < row.size(); ++i) row[i] = i;
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= from.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before = std::exchange(above, row);
     row[0] = i;
     for (std::size_t j = 1; j <= to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0U : 1U);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      row[j] = std::min({above[j - 1] + (from[i - 1] == to[j - 1] ? 0U : 1U), above[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();

@@ -26,7 +26,7 @@ def main():
     nothing = r"\A\Z"
     check("version", ["version"], 0, exactly, nothing)
     check("version_as_option", ["--version"], 0, exactly, nothing)
-    check("help_lists_commands", ["help"], 0, r"(?s)usage: .*\n  help .*\n  version ", nothing)
+    check("help_lists_commands", ["help"], 0, r"(?s)usage: .*\n  send .*\n  version .*\n  help ", nothing)
     check("help_as_option", ["--help"], 0, "usage: ", nothing)
     check("no_command", [], 2, nothing, "bartleby help")
     check("unknown_command_suggests_the_nearest", ["versoin"], 2, nothing, "did you mean 'bartleby version'")
