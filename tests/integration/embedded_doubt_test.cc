@@ -102,7 +102,7 @@ TEST_F(EmbeddedDoubt, AProducerHearsWhatTheDiskSaysAndGoesOnWhenItWorksAgain) {
     }
     const auto works = broker_->produce({{"t", Partition(0), "k", "v", {}}});
     ASSERT_TRUE(works.has_value());
-    EXPECT_EQ(works->at(0), failed ? Offset(before.v + 1) : before);
+    EXPECT_EQ(works->at(0).offset, failed ? Offset(before.v + 1) : before);
   }
 }
 

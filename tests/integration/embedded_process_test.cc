@@ -84,7 +84,7 @@ TEST(EmbeddedProcess, WhatWasAcknowledgedIsThereAfterAKill) {
           for (std::int64_t i = 0;; ++i) {
             const auto offsets = (*broker)->produce({{"t", Partition(p), std::to_string(i), std::to_string(i), {}}});
             if (!offsets) ::_exit(2);
-            const Acknowledged told{p, offsets->at(0).v, i};
+            const Acknowledged told{p, offsets->at(0).offset.v, i};
             if (::write(out, &told, sizeof told) != sizeof told) ::_exit(3);  // whole: shorter than PIPE_BUF
           }
         });
@@ -144,13 +144,13 @@ TEST(EmbeddedProcess, AFileThatCannotGrowRefusesWritesAndGoesOnWhenItCan) {
       small.rlim_cur = 600000;
       ::setrlimit(RLIMIT_FSIZE, &small);
       std::int64_t written = 0;
-      Result<std::vector<Offset>> last;
+      Result<std::vector<Written>> last;
       for (int i = 0; i < 500 && (last = (*broker)->produce(record)); ++i) ++written;
       const bool refused = !last && last.error().code == ErrorCode::kUnavailable;
       const bool again = !(*broker)->produce(record);
       ::setrlimit(RLIMIT_FSIZE, &limit);
       const auto now = (*broker)->produce(record);
-      const bool whole = now && now->at(0).v == written;
+      const bool whole = now && now->at(0).offset.v == written;
       verdict = !refused ? 'r' : !again ? 'a' : !now ? 'n' : !whole ? 'w' : 'y';
     }
     if (::write(out, &verdict, 1) != 1) ::_exit(1);

@@ -45,7 +45,7 @@ def one(program, how, number):
                 try:
                     letters = bartleby.messages("orders.dlq")
                     worker = bartleby.get("/api/v1/workers")["items"][0]
-                except (OSError, AssertionError):
+                except (OSError, AssertionError, LookupError):  # dead again, or not all there yet
                     continue
                 part = worker["partitions"][0] if worker["partitions"] else None
                 if letters and part and part["committed"] == NEIGHBOURS + 1:
