@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
 .DEFAULT_GOAL := help
-.PHONY: help setup build test bench sim mutants asan tsan fuzz lint format check quick clean \
+.PHONY: help setup build run test bench sim mutants asan tsan fuzz lint format check quick clean \
         setup-run setup-test setup-check test-programs
 
 help: ## show this list
@@ -20,6 +20,9 @@ setup: ## install what is missing for make test (scripts/setup check: for make c
 build: setup-run build/release/build.ninja ## build the program: build/bartleby
 	@cmake --build build/release --target bartleby
 	@ln -sfn release/bin/bartleby build/bartleby
+
+run: build ## build and start a server with the embedded log: nothing else is needed
+	@build/bartleby serve
 
 test: setup-test build test-programs ## run all tests that a change must pass
 	@python3 tests/support/run_tests.py

@@ -1,7 +1,7 @@
 // Which items the next write carries: failed attempts, letters, and what successes leave behind.
 //
-// In their order, until the write is full; the first always goes, however large. What a suspended destination cannot take
-// waits aside, except that the decision to dead-letter is journalled meanwhile: nobody runs the handler again.
+// In their order, until the write is full; the first always goes, however large. What a suspended destination cannot
+// take waits aside, except that the decision to dead-letter is journalled meanwhile: nobody runs the handler again.
 #include <algorithm>
 
 #include "engine/mutants.h"

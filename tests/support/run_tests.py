@@ -182,6 +182,7 @@ def all_suites(build, seeds):
     program = str(ROOT / "build/bartleby")
     suites += [
         Suite("cli", [python, str(house / "cli.py"), program], "lines"),
+        Suite("readme", [python, str(house / "readme_session.py"), program], "lines"),
         Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program], "lines"),
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
