@@ -8,7 +8,10 @@ namespace bartleby {
 
 void PartitionEngine::admit(std::span<const RecordRef> records) {
   const bool plain = notes_.empty() && obituaries_.empty();
-  for (const RecordRef& r : records) {
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const RecordRef& r = records[i];
+    if (i + kAhead < records.size()) table_.prefetch(records[i + kAhead].lane);
     if (r.offset < window_.end() || phase_ != Phase::kRunning) {  // read twice, or no longer wanted
       if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
       continue;

@@ -160,7 +160,7 @@ void PartitionEngine::completed(const Completion& c) {
   BARTLEBY_ASSERT(c.done + (c.last ? 1 : 0) <= count);
   std::uint32_t i = first;
   std::uint32_t n = 0;
-  if (!lanes_[lane].slow && obituaries_.empty() && !shared_.guard.open()) n = finish_plainly(lane, c.done, i);
+  if (lanes_[lane].head == first && obituaries_.empty() && !shared_.guard.open()) n = finish_plainly(lane, c.done, i);
   for (; n < c.done; ++n) {
     const std::uint32_t following = entries_[i].next;
     if (shared_.guard.succeeded(ref_, entries_[i].offset, entries_[i].facts != kNone, shared_.now.steady))
@@ -200,17 +200,19 @@ void PartitionEngine::completed(const Completion& c) {
   advance(lane);
 }
 
-// The happy path: the first `n` messages of a fast lane went well and leave nothing behind. Stops at one that does;
-// `i` is the next then.
+// The happy path: the first `n` messages of a lane went well and leave nothing behind. Stops at one that does; `i` is
+// the next then.
 std::uint32_t PartitionEngine::finish_plainly(std::uint32_t lane, std::uint32_t n, std::uint32_t& i) {
   LaneState& l = lanes_[lane];
-  BARTLEBY_ASSERT(l.head == i);
   std::uint32_t done = 0;
   for (; done < n; ++done) {
     Entry& e = entries_[i];
-    if (e.facts != kNone || (e.record_flags & kReplayed) != 0) break;
+    if (e.facts != kNone || e.flags != 0 || (e.record_flags & kReplayed) != 0) break;
     shared_.guard.succeeded(ref_, e.offset, false, shared_.now.steady);
-    window_.set(e.offset, Mark::kHandled);
+    if (l.slow)
+      count_plain(e, Fate::kDone);
+    else
+      window_.set(e.offset, Mark::kHandled);
     if (e.slot != kNone) {
       shared_.out->free_slots.push_back(e.slot);
       shared_.bytes -= e.size;
@@ -226,6 +228,7 @@ std::uint32_t PartitionEngine::finish_plainly(std::uint32_t lane, std::uint32_t 
   l.head = l.current = i;
   if (i == kNone) l.tail = kNone;
   l.count -= done;
+  if (l.slow) place(lane);
   return done;
 }
 
