@@ -49,6 +49,8 @@ class Handler {
   // that does not come back can only be ended with the process.
   virtual std::uint32_t overdue(Instant /*now*/, Duration /*by*/) { return 0; }
   virtual std::uint32_t capacity() const { return 0; }
+  // The process is about to be ended because of these: they are named as the ones who brought it down.
+  virtual void mark_overdue(Instant /*now*/, Duration /*by*/) {}
 };
 
 }  // namespace bartleby

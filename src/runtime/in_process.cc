@@ -156,9 +156,14 @@ std::uint32_t PooledHandler::overdue(Instant now, Duration by) {
   for (const Running& r : running_) {
     if (r.deadline == kNever || now < r.deadline + by) continue;
     ++n;
-    if (where_.recorder != nullptr) where_.recorder->mark(r.slot);
   }
   return n;
+}
+
+void PooledHandler::mark_overdue(Instant now, Duration by) {
+  const std::lock_guard lock(mutex_);
+  for (const Running& r : running_)
+    if (r.deadline != kNever && now >= r.deadline + by && where_.recorder != nullptr) where_.recorder->mark(r.slot);
 }
 
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
@@ -184,7 +189,7 @@ void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answe
   // An exception drops the reply with it, and that makes it a retry.
   try {
     code_({held, &held->message}, {held, &held->attempt}, std::move(reply));
-  } catch (const std::exception&) {
+  } catch (...) {
     FlightRecorder::leave();
     return;
   }

@@ -38,8 +38,8 @@ class PooledHandler : public Handler {
 
   void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
   bool in_process() const override { return true; }
-  // Marks the slots of attempts that are past their deadline by more than `by`; how many there are.
   std::uint32_t overdue(Instant now, Duration by) override;
+  void mark_overdue(Instant now, Duration by) override;
   std::uint32_t capacity() const override { return static_cast<std::uint32_t>(running_.size()); }
 
  private:

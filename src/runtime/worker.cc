@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "runtime/flight_recorder.h"
 
 namespace bartleby {
 namespace {
@@ -134,25 +135,35 @@ void Worker::stop() {
 template <class T>
 Result<T> Worker::ask(std::function<T()> question) {
   // Whoever asks may have gone before the answer comes: both hold the place where it is put.
-  auto answer = std::make_shared<std::promise<T>>();
-  std::future<T> future = answer->get_future();
+  struct Asked {
+    std::promise<T> answer;
+    std::atomic<int> state{0};  // 1: it is being carried out; 2: nobody waits for it any more
+  };
+  auto asked = std::make_shared<Asked>();
+  std::future<T> future = asked->answer.get_future();
   {
     const std::lock_guard lock(mutex_);
     if (stopped()) return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " has stopped");
     if (tasks_.size() >= kMaxTasks) return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " is too busy");
-    tasks_.push_back([answer, question = std::move(question)] {
+    tasks_.push_back([asked, question = std::move(question)] {
+      int waiting = 0;
+      if (!asked->state.compare_exchange_strong(waiting, 1)) return;
       if constexpr (std::is_void_v<T>) {
         question();
-        answer->set_value();
+        asked->answer.set_value();
       } else {
-        answer->set_value(question());
+        asked->answer.set_value(question());
       }
     });
     if (awake_ != nullptr) awake_->wake();
     changed_.notify_all();
   }
-  if (future.wait_for(kAnswerWithin) != std::future_status::ready)
-    return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " does not answer");
+  if (future.wait_for(kAnswerWithin) != std::future_status::ready) {
+    int waiting = 0;  // an order that is answered with "no" must not be carried out later
+    if (asked->state.compare_exchange_strong(waiting, 2))
+      return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " does not answer");
+    future.wait();
+  }
   if constexpr (std::is_void_v<T>) {
     future.get();
     return {};
@@ -246,13 +257,18 @@ Result<void> Worker::pause(bool paused) {
 // ---- the worker's thread ---------------------------------------------------------------------------------
 
 void Worker::work() {
+  FlightRecorder::alternate_stack();  // inline handlers run on this thread
   while (true) {
     take_tasks();
     if (stopping_.load() && !pump_) break;
-    if (!pump_ && !((prepared_ || prepare()) && join())) {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, clock_.real(pause_), [this] { return stopping_.load() || !tasks_.empty(); });
-      continue;
+    if (!pump_) {
+      // Questions end the wait but do not shorten it: whoever asks often must not make us try often.
+      if (const Instant now = clock_.now().steady; now < next_try_) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, clock_.real(next_try_ - now), [this] { return stopping_.load() || !tasks_.empty(); });
+        continue;
+      }
+      if (!((prepared_ || prepare()) && join())) continue;
     }
     turn();
     if (pump_->failed() || pump_->stopped()) part();
@@ -272,6 +288,7 @@ void Worker::set_state(WorkerState state) { state_.store(state); }
 
 void Worker::trouble(const std::string& what, const Error& error) {
   pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  next_try_ = clock_.now().steady + pause_;
   const std::string text = what + ": " + error.message;
   if (text != trouble_)
     log_.warning("worker_waits", {{"worker", spec_.name}, {"why", text}, {"again_in_ms", pause_.count()}});
@@ -358,7 +375,6 @@ bool Worker::join() {
   if (paused_) pump_->tell(PauseIn{true});
   stop_told_ = false;
   trouble_.clear();
-  pause_ = Duration(0);
   {
     const std::lock_guard lock(mutex_);
     awake_ = member_.get();
@@ -391,6 +407,7 @@ void Worker::turn() {
   }
   const Now now = clock_.now();
   pump_->turn(now);
+  if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
 }
 
@@ -443,6 +460,7 @@ void Worker::watch_overdue(Now now) {
     if (capacity == 0) continue;
     const std::uint32_t late = handler->overdue(now.steady, spec_.overdue);
     if (late * 2 < capacity || late == 0) continue;
+    handler->mark_overdue(now.steady, spec_.overdue);
     log_.error("handlers_overdue", {{"worker", spec_.name}, {"late", late}, {"threads", capacity}});
     if (broken_)
       broken_("worker " + spec_.name + ": " + std::to_string(late) + " of " + std::to_string(capacity) +

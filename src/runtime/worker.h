@@ -137,6 +137,7 @@ class Worker {
   std::unique_ptr<Pump> pump_;
   std::string trouble_;
   Duration pause_{0};
+  Instant next_try_{};
   bool prepared_ = false;
   bool stop_told_ = false;
   bool paused_ = false;

@@ -35,6 +35,27 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string_view host_of(std::string_view authority) {
+  if (authority.starts_with('[')) return authority.substr(0, authority.find(']') + 1);
+  return authority.substr(0, authority.rfind(':'));
+}
+
+// While everybody on this machine may do everything, a page in a browser on it must not: neither by a form or script of
+// another site, nor under a name that its owner has pointed at this machine.
+std::optional<std::string> foreign(const Request& request, const ServerOptions& options) {
+  const std::string_view host = request.header("host").value_or("");
+  const std::string_view name = host_of(host);
+  if (options.loopback_names_only && name != "localhost" && name != "127.0.0.1" && name != "[::1]")
+    return "this server answers to localhost only, not to " + std::string(name.substr(0, 100));
+  const std::string_view site = request.header("sec-fetch-site").value_or("none");
+  const std::string_view origin = request.header("origin").value_or("");
+  const bool same =
+      origin.empty() || origin == "http://" + std::string(host) || origin == "https://" + std::string(host);
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (!reads && (!same || (site != "none" && site != "same-origin"))) return "a page of another site may not do this";
+  return std::nullopt;
+}
+
 // What went wrong while a request was read, for whoever still listens; nothing for one who has gone.
 std::optional<Response> refusal(const error_code& failed, const ServerOptions& options) {
   if (failed == http::error::end_of_stream || failed == asio::error::eof || failed == asio::error::connection_reset ||
@@ -53,7 +74,11 @@ std::optional<Response> refusal(const error_code& failed, const ServerOptions& o
 
 struct HttpServer::State {
   State(ServerOptions o, const Router& r, Log& l)
-      : options(std::move(o)), router(r), log(l), context(static_cast<int>(options.threads)), acceptor(context) {}
+      : options(std::move(o)),
+        router(r),
+        log(l),
+        context(static_cast<int>(options.threads)),
+        acceptor(asio::make_strand(context)) {}
 
   const ServerOptions options;
   const Router& router;
@@ -119,6 +144,12 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       (void)co_await send(stream, std::move(refused), false, version, head);
       break;
     }
+    if (!failed && parser.get().count(http::field::transfer_encoding) > 0 && !parser.chunked()) {
+      // An encoding that is not known here would leave a body behind that looks like the next request.
+      Response refused = problem(ProblemType::kMalformed, "no Transfer-Encoding but chunked is read here");
+      (void)co_await send(stream, std::move(refused), false, version, head);
+      break;
+    }
     if (!failed && lower(parser.get()[http::field::expect]) == "100-continue") {
       http::response<http::empty_body> go(http::status::continue_, version);
       co_await http::async_write(stream, go, quietly(failed));
@@ -148,7 +179,9 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     request.body = std::move(message.body());
     Response response;
     const std::string instance(target.substr(0, 200));
-    if (!path || !path->starts_with('/')) {
+    if (const auto why = foreign(request, options)) {
+      response = problem(ProblemType::kForbidden, *why);
+    } else if (!path || !path->starts_with('/')) {
       response = problem(ProblemType::kMalformed, "the path cannot be read");
     } else {
       request.path = *path;
@@ -214,7 +247,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
   if (failed)
     return fail(ErrorCode::kUnavailable, "cannot listen on " + state->options.address + ":" +
                                              std::to_string(state->options.port) + ": " + failed.message());
-  asio::co_spawn(state->context, state->accept(state), asio::detached);
+  asio::co_spawn(state->acceptor.get_executor(), state->accept(state), asio::detached);
   for (std::size_t i = 0; i < state->options.threads; ++i)
     state->threads.emplace_back([context = &state->context] { context->run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
@@ -228,7 +261,7 @@ std::uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint(
 
 void HttpServer::stop() {
   if (state_->stopping.exchange(true)) return;
-  asio::post(state_->context, [state = state_.get()] {
+  asio::post(state_->acceptor.get_executor(), [state = state_.get()] {
     error_code failed;
     state->acceptor.close(failed);
   });

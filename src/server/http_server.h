@@ -20,7 +20,8 @@ namespace bartleby {
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 1853;  // 0: any free one
+  std::uint16_t port = 1853;        // 0: any free one
+  bool loopback_names_only = true;  // refuse requests to any other host name
   std::size_t threads = 2;
   std::size_t max_connections = 2000;
   std::size_t max_header = 16 * 1024;

@@ -17,6 +17,7 @@ struct Row {
 constexpr std::array kRows = {
     Row{ProblemType::kMalformed, 400, "malformed", "The request cannot be read"},
     Row{ProblemType::kInvalidQuery, 400, "invalid-query", "The query makes no sense"},
+    Row{ProblemType::kForbidden, 403, "forbidden", "Not from here"},
     Row{ProblemType::kNotFound, 404, "not-found", "There is no such thing"},
     Row{ProblemType::kMethodNotAllowed, 405, "method-not-allowed", "The thing does not take this method"},
     Row{ProblemType::kConflict, 409, "conflict", "Something else stands in the way"},

@@ -14,6 +14,7 @@ namespace bartleby {
 enum class ProblemType : std::uint8_t {
   kMalformed,
   kInvalidQuery,
+  kForbidden,
   kNotFound,
   kMethodNotAllowed,
   kConflict,

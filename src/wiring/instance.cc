@@ -70,18 +70,25 @@ struct Instance::Parts {
   std::shared_ptr<OpenAttempts> open;
   std::mutex mutex;  // of `running`
   std::map<std::string, Running> running;
+  std::vector<Running> parting;  // handed over, but a handler of theirs still runs
   Services services;
   Router router;
   std::unique_ptr<HttpServer> server;
   std::jthread ticker;
 
   Result<void> bury();
-  Result<void> make_worker(const WorkerConfig& config);
+  struct Prepared {
+    WorkerSpec spec;
+    std::shared_ptr<PullHandler> pull;
+  };
+  Result<Prepared> prepare_worker(const WorkerConfig& config);
+  void start_worker(Prepared prepared);
   Result<std::shared_ptr<Handler>> make_handler(const WorkerConfig& worker, const CaseConfig& one,
                                                 std::shared_ptr<PullHandler>& pull);
   std::string instance_of(const std::string& worker) const;
   void tick(const std::stop_token& stopping);
-  bool stop_workers(const std::vector<Running>& leaving, bool all);
+  bool stop_workers(const std::vector<Running>& leaving);
+  void hand_over(const std::string& name);
 };
 
 // Whoever ran when the last process died is named in the journal of its message; whoever owns the partition reads it.
@@ -144,8 +151,9 @@ Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfi
                                        "; say handler: {http: {url: …}} or {pull: {}}, or build a program that has it");
 }
 
-Result<void> Instance::Parts::make_worker(const WorkerConfig& c) {
-  WorkerSpec spec;
+Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerConfig& c) {
+  Prepared prepared;
+  WorkerSpec& spec = prepared.spec;
   spec.name = c.name;
   spec.group = c.group;
   spec.cluster = config.cluster_id;
@@ -156,9 +164,8 @@ Result<void> Instance::Parts::make_worker(const WorkerConfig& c) {
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();
-  std::shared_ptr<PullHandler> pull;
   for (const CaseConfig& one : c.cases) {
-    auto handler = make_handler(c, one, pull);
+    auto handler = make_handler(c, one, prepared.pull);
     if (!handler) return std::unexpected(handler.error());
     spec.handlers.push_back(std::move(*handler));
   }
@@ -175,10 +182,14 @@ Result<void> Instance::Parts::make_worker(const WorkerConfig& c) {
     a.case_id = static_cast<std::uint16_t>(first.value_or(0));
     return a;
   };
-  auto worker = std::make_shared<Worker>(std::move(spec), *broker, clock, log, broken);
+  return prepared;
+}
+
+void Instance::Parts::start_worker(Prepared prepared) {
+  const std::string name = prepared.spec.name;
+  auto worker = std::make_shared<Worker>(std::move(prepared.spec), *broker, clock, log, broken);
   const std::lock_guard lock(mutex);
-  running[c.name] = {std::move(worker), std::move(pull)};
-  return {};
+  running[name] = {std::move(worker), std::move(prepared.pull)};
 }
 
 void Instance::Parts::tick(const std::stop_token& stopping) {
@@ -193,13 +204,17 @@ void Instance::Parts::tick(const std::stop_token& stopping) {
         if (r.pull) pulls.push_back(r.pull);
     }
     for (const auto& pull : pulls) pull->tick();
+    {
+      const std::lock_guard lock(mutex);
+      std::erase_if(parting, [](const Running& r) { return r.worker->stopped(); });
+    }
     std::unique_lock lock(sleeping);
     wake.wait_for(lock, stopping, std::chrono::milliseconds(20), [] { return false; });
   }
 }
 
 // Everybody at once: a stop takes as long as the slowest drain, not as their sum.
-bool Instance::Parts::stop_workers(const std::vector<Running>& leaving, bool all) {
+bool Instance::Parts::stop_workers(const std::vector<Running>& leaving) {
   Duration longest{0};
   for (const Running& r : leaving) {
     r.worker->stop();
@@ -210,7 +225,7 @@ bool Instance::Parts::stop_workers(const std::vector<Running>& leaving, bool all
   bool closed = false;
   while (!std::ranges::all_of(leaving, [](const Running& r) { return r.worker->stopped(); })) {
     if (std::chrono::steady_clock::now() > until) return false;
-    if (!closed && all && std::ranges::all_of(leaving, [](const Running& r) { return r.worker->parted(); })) {
+    if (!closed && std::ranges::all_of(leaving, [](const Running& r) { return r.worker->parted(); })) {
       closed = true;  // nobody waits for these any more
       open->close();
       http->stop();
@@ -268,9 +283,12 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.server = std::move(*listening);
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
-  if (p.config.runs_workers)
-    for (const WorkerConfig& worker : p.config.workers)
-      if (auto made = p.make_worker(worker); !made) return std::unexpected(made.error());
+  if (!p.config.runs_workers) return instance;
+  for (const WorkerConfig& worker : p.config.workers) {
+    auto prepared = p.prepare_worker(worker);
+    if (!prepared) return std::unexpected(prepared.error());
+    p.start_worker(std::move(*prepared));
+  }
   return instance;
 }
 
@@ -286,36 +304,56 @@ std::string Instance::address() const {
   return "http://" + a.text();
 }
 
+// Everything that can be refused is refused before anything stops: a bad file leaves the old workers running.
 Result<void> Instance::reload(Config fresh) {
   Parts& p = *parts_;
-  const ConfigDiff changes = diff(p.config, fresh);
+  ConfigDiff changes = diff(p.config, fresh);
+  std::map<std::string, Parts::Prepared> successors;
+  for (WorkerChange& change : changes.workers) {
+    if (change.change == Change::kRemoved || !p.config.runs_workers) continue;
+    {
+      const std::lock_guard lock(p.mutex);
+      if (change.change == Change::kUnchanged && p.running.contains(change.worker)) continue;
+    }
+    change.change = Change::kRestart;
+    const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
+    auto prepared = p.prepare_worker(*wanted);
+    if (!prepared) return std::unexpected(prepared.error());
+    successors.emplace(change.worker, std::move(*prepared));
+  }
   for (const WorkerChange& change : changes.workers) {
-    if (change.change == Change::kUnchanged) continue;
+    if (change.change == Change::kUnchanged || !p.config.runs_workers) continue;
     std::string keys;
     for (const std::string& key : change.keys) keys += (keys.empty() ? "" : ", ") + key;
     p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}});
-    std::vector<Parts::Running> leaving;
-    {
-      const std::lock_guard lock(p.mutex);
-      if (const auto at = p.running.find(change.worker); at != p.running.end()) {
-        leaving.push_back(at->second);
-      }
-    }
-    if (!leaving.empty()) {
-      if (!p.stop_workers(leaving, false))
-        return fail(ErrorCode::kUnavailable,
-                    "worker " + change.worker + " does not stop; its handlers do not come back");
-      const std::lock_guard lock(p.mutex);
-      p.running.erase(change.worker);
-    }
-    if (change.change == Change::kRemoved) continue;
-    const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
-    if (auto made = p.make_worker(*wanted); !made) return made;
+    p.hand_over(change.worker);
+    if (const auto next = successors.find(change.worker); next != successors.end())
+      p.start_worker(std::move(next->second));
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
   p.config.effective = std::move(fresh.effective);
   return {};
+}
+
+// Its successor can begin as soon as the partitions are free; a handler that takes longer ends by itself.
+void Instance::Parts::hand_over(const std::string& name) {
+  Running old;
+  {
+    const std::lock_guard lock(mutex);
+    const auto at = running.find(name);
+    if (at == running.end()) return;
+    old = at->second;
+  }
+  old.worker->stop();
+  if (old.pull) old.pull->close();
+  const auto until =
+      std::chrono::steady_clock::now() + clock.real(old.worker->spec().engine.drain) + std::chrono::seconds(10);
+  while (!old.worker->parted() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const std::lock_guard lock(mutex);
+  running.erase(name);
+  parting.push_back(std::move(old));
 }
 
 bool Instance::stop() {
@@ -324,8 +362,9 @@ bool Instance::stop() {
   {
     const std::lock_guard lock(p.mutex);
     for (const auto& [name, r] : p.running) leaving.push_back(r);
+    for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
-  const bool whole = p.stop_workers(leaving, true);
+  const bool whole = p.stop_workers(leaving);
   p.server->stop();
   p.ticker.request_stop();
   if (p.ticker.joinable()) p.ticker.join();
@@ -334,6 +373,7 @@ bool Instance::stop() {
   p.server.reset();
   leaving.clear();
   p.running.clear();
+  p.parting.clear();
   p.http->stop();
   return true;
 }

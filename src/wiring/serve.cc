@@ -189,7 +189,11 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
   // A second signal means now: what is not handed over is read again by the next process.
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGINT, SIG_DFL);
-  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  sigset_t at_once;  // not the others: their default would end the process in the middle of the hand-over
+  sigemptyset(&at_once);
+  sigaddset(&at_once, SIGTERM);
+  sigaddset(&at_once, SIGINT);
+  ::pthread_sigmask(SIG_UNBLOCK, &at_once, nullptr);
   if (!(*instance)->stop()) {
     log.error("handlers_left_behind", {{"why", "they did not come back within the drain"}});
     std::_Exit(kError);

@@ -41,9 +41,10 @@ Verdict run_once(const Program& program, std::string_view worker, Record record,
   attempt->max = static_cast<std::uint32_t>(how.max_attempts);
   attempt->deadline = now.steady + how.timeout;
   attempt->deadline_wall = now.wall + how.timeout;
-  std::promise<Decision> answer;
-  handler->start(std::move(attempt), [&answer](Decision d) { answer.set_value(std::move(d)); });
-  return verdict_of(answer.get_future().get());
+  // Shared: the thread that replies may still be inside set_value when the answer is here.
+  auto answer = std::make_shared<std::promise<Decision>>();
+  handler->start(std::move(attempt), [answer](Decision d) { answer->set_value(std::move(d)); });
+  return verdict_of(answer->get_future().get());
 }
 
 }  // namespace bartleby

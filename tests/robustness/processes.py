@@ -8,6 +8,7 @@ import collections
 import json
 import pathlib
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -249,12 +250,89 @@ def one_slow_key_holds_nobody(program, _rounds):
             endpoint.end()
 
 
+def reload(program, _rounds):
+    """SIGHUP: a changed file is taken, a bad one refused with the old worker still at work."""
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint()
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        good = path.read_text()
+        bartleby = Bartleby(program, folder, arguments)
+        bartleby.start()
+
+        def handled(value):
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", value, {"Bartleby-Key": "k"})
+            wait_for(f"{value} to be handled", lambda: value in {a[0] for a in endpoint.succeeded()})
+
+        def told(text, times):
+            wait_for(f"{text} in the log", lambda: bartleby.log.read_text().count(text) == times)
+
+        try:
+            handled("m1")
+            for number, bad in enumerate(("handler: {builtin: nobody}", "handler: {http: {url: 7}}", "handlr: {}")):
+                path.write_text(f"workers:\n  {TOPIC}:\n    {bad}\n")
+                bartleby.process.send_signal(signal.SIGHUP)
+                wait_for("the refusal", lambda n=number: bartleby.log.read_text().count(" error ") == n + 1)
+                handled(f"m{number + 2}")
+            path.write_text(good)
+            bartleby.process.send_signal(signal.SIGHUP)
+            told("configuration_reloaded", 1)
+            handled("m5")
+            path.write_text(good.replace("max_attempts: 4", "max_attempts: 2") +
+                            f'  more: {{topics: [more], handler: {{http: {{url: "{endpoint.url}"}}}}}}\n')
+            bartleby.process.send_signal(signal.SIGHUP)
+            told("configuration_reloaded", 2)
+            handled("m6")
+            assert {w["name"] for w in bartleby.get("/api/v1/workers")["items"]} == {TOPIC, "more"}
+            path.write_text(good)
+            bartleby.process.send_signal(signal.SIGHUP)
+            told("configuration_reloaded", 3)
+            assert {w["name"] for w in bartleby.get("/api/v1/workers")["items"]} == {TOPIC}
+            handled("m7")
+            times = collections.Counter(a[0] for a in endpoint.succeeded())
+            assert max(times.values()) == 1, f"handled twice: {times}"
+            return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
+def hangup_while_stopping(program, _rounds):
+    """A SIGHUP in the middle of a clean stop is not the end of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        begun = threading.Event()
+
+        def slowly(_message):
+            begun.set()
+            time.sleep(1)
+            return 200
+
+        endpoint = Endpoint(slowly)
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url))
+        bartleby.start()
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+            assert begun.wait(10)
+            bartleby.process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+            bartleby.process.send_signal(signal.SIGHUP)
+            assert bartleby.process.wait(20) == 0
+            bartleby.start()
+            wait_for("the commit", lambda: bartleby.get("/api/v1/workers")["items"][0]["partitions"] and
+                     bartleby.get("/api/v1/workers")["items"][0]["partitions"][0]["committed"] == 1)
+            assert len(endpoint.attempts) == 1, endpoint.attempts
+            return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
     good = True
     for check in (kill_9, sigterm, attempts_and_due_times_survive, one_slow_key_holds_nobody, dead_downstream,
-                  wrong_deploy):
+                  wrong_deploy, reload, hangup_while_stopping):
         try:
             print(f"ok {check.__name__} {check(program, rounds)}", flush=True)
         except Exception:  # the next check still runs

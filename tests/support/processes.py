@@ -78,9 +78,10 @@ class Bartleby:
         return body
 
     def messages(self, topic):
-        """All records of a topic, every partition."""
+        """All records of a topic, every partition; none while there is no such topic."""
         found = []
-        for partition in next(t for t in self.get("/api/v1/topics")["items"] if t["name"] == topic)["partitions"]:
+        there = [t for t in self.get("/api/v1/topics")["items"] if t["name"] == topic]
+        for partition in there[0]["partitions"] if there else []:
             at = partition["start"]
             while at < partition["end"]:
                 where = f"partition={partition['partition']}&from={at}&limit=500"
