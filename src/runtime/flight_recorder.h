@@ -82,22 +82,4 @@ class FlightRecorder {
   std::atomic<std::uint64_t> without_slot_{0};
 };
 
-// A slot for as long as the object lives.
-class Flight {
- public:
-  Flight(FlightRecorder* recorder, const FlightEntry& entry)
-      : recorder_(recorder), slot_(recorder ? recorder->begin(entry) : FlightRecorder::kNoSlot) {}
-  ~Flight() {
-    if (recorder_ != nullptr) recorder_->end(slot_);
-  }
-  Flight(const Flight&) = delete;
-  Flight& operator=(const Flight&) = delete;
-
-  std::uint32_t slot() const { return slot_; }
-
- private:
-  FlightRecorder* recorder_;
-  std::uint32_t slot_;
-};
-
 }  // namespace bartleby

@@ -35,15 +35,6 @@ Attempt attempt_of(const AttemptIn& in) {
   return Attempt(p);
 }
 
-FlightEntry flight_of(const InProcess& where, const AttemptIn& in) {
-  return {where.journal ? where.journal(in.tp.topic) : std::string(),
-          in.tp.partition,
-          in.record->offset,
-          in.record->timestamp,
-          in.number,
-          in.alone};
-}
-
 std::string type_name(const std::type_info& type) {
   int status = 0;
   char* text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
@@ -75,6 +66,19 @@ Outcome run(const InProcess& where, const SyncHandler& code, const AttemptIn& in
 }
 
 }  // namespace
+
+Presence::Presence(const InProcess& where, const AttemptIn& in)
+    : gate_(where.gate), recorder_(where.recorder), suspect_(in.alone) {
+  const bool alone = gate_ != nullptr ? gate_->begin(suspect_) : suspect_;
+  if (recorder_ == nullptr) return;
+  slot_ = recorder_->begin({where.journal ? where.journal(in.tp.topic) : std::string(), in.tp.partition,
+                            in.record->offset, in.record->timestamp, in.number, alone});
+}
+
+Presence::~Presence() {
+  if (recorder_ != nullptr) recorder_->end(slot_);
+  if (gate_ != nullptr) gate_->end(suspect_);
+}
 
 Decision decision_of(Outcome outcome) {
   Decision d;
@@ -135,7 +139,7 @@ void PooledHandler::work(std::size_t thread) {
     jobs_.pop_front();
     lock.unlock();
     {
-      const Flight flight(where_.recorder, flight_of(where_, *job.attempt));
+      const Presence flight(where_, *job.attempt);
       lock.lock();
       running_[thread] = {job.attempt->deadline, flight.slot()};
       lock.unlock();
@@ -167,7 +171,7 @@ void PooledHandler::mark_overdue(Instant now, Duration by) {
 }
 
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
-  const Flight flight(where_.recorder, flight_of(where_, *attempt));
+  const Presence flight(where_, *attempt);
   answer(decision_of(run(where_, code_, *attempt, flight.slot())));
 }
 
@@ -179,7 +183,7 @@ void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answe
     Attempt attempt;
   };
   auto held = std::make_shared<Held>(Held{attempt, message_of(*attempt), attempt_of(*attempt)});
-  auto flight = std::make_unique<Flight>(where_.recorder, flight_of(where_, *attempt));
+  auto flight = std::make_unique<Presence>(where_, *attempt);
   const std::uint32_t slot = flight->slot();
   Reply reply([flight = std::move(flight), answer = std::move(answer)](Outcome outcome) mutable {
     flight.reset();

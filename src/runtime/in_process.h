@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ports/handler.h"
+#include "runtime/alone_gate.h"
 #include "runtime/flight_recorder.h"
 
 namespace bartleby {
@@ -29,6 +30,24 @@ struct InProcess {
   std::string name;  // of the handler, for texts
   FlightRecorder* recorder = nullptr;
   std::function<std::string(const std::string& topic)> journal;
+  AloneGate* gate = nullptr;  // may be null
+};
+
+// What runs now: through the gate, and in the flight recorder, for as long as the object lives.
+class Presence {
+ public:
+  Presence(const InProcess& where, const AttemptIn& in);
+  ~Presence();
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  std::uint32_t slot() const { return slot_; }
+
+ private:
+  AloneGate* const gate_;
+  FlightRecorder* const recorder_;
+  const bool suspect_;
+  std::uint32_t slot_ = FlightRecorder::kNoSlot;
 };
 
 class PooledHandler : public Handler {

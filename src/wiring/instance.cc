@@ -66,6 +66,7 @@ struct Instance::Parts {
 
   std::unique_ptr<embedded::EmbeddedBroker> broker;
   std::unique_ptr<FlightRecorder> recorder;
+  AloneGate gate;
   std::shared_ptr<HttpLoop> http;
   std::shared_ptr<OpenAttempts> open;
   std::mutex mutex;  // of `running`
@@ -138,7 +139,7 @@ Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfi
   const std::string& name = std::get<BuiltinHandlerConfig>(one.handler).name;
   const std::string cluster = config.cluster_id;
   InProcess where{name, recorder.get(),
-                  [worker, cluster](const std::string& topic) { return worker.journal_of(topic, cluster); }};
+                  [worker, cluster](const std::string& topic) { return worker.journal_of(topic, cluster); }, &gate};
   if (const auto sync = handlers.sync.find(name); sync != handlers.sync.end()) {
     if (worker.run == RunIn::kEngine)
       return std::shared_ptr<Handler>(std::make_shared<InlineHandler>(std::move(where), sync->second));

@@ -2,7 +2,8 @@
 """Messages that kill the process they are handled in. Usage: crashes.py PROGRAM [--long]
 
 PROGRAM is built from crashing.cc. It is started again whenever it dies, as a service manager would. The culprit must
-become a letter with reason PROCESS_CRASH after the configured deaths; its innocent neighbours must be handled.
+become a letter with reason PROCESS_CRASH after the configured deaths; its innocent neighbours must be handled, and a second
+worker beside it that is never idle must not hide who did it.
 """
 
 import json
@@ -22,11 +23,14 @@ MAX_CRASHES = 3
 def one(program, how, number):
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "worker.yaml").write_text(
-            "workers: {orders: {concurrency: 8, "
+            "workers: {busy: {concurrency: 4}, orders: {concurrency: 8, "
             f"retry: {{max_crashes: {MAX_CRASHES}, schedule: [50ms], timeout: 20s}}}}}}\n")
         bartleby = Bartleby(program, folder, ["-c", str(pathlib.Path(folder, "worker.yaml"))])
         bartleby.start()
         try:
+            busy = "\n".join(json.dumps({"value": f"b{i}"}) for i in range(3000))
+            for _ in range(3):
+                bartleby.call("POST", "/api/v1/topics/busy/messages", busy, {"Content-Type": "application/x-ndjson"})
             lines = [json.dumps({"key": f"k{i}", "value": f"m{i}"}) for i in range(NEIGHBOURS)]
             lines.insert(NEIGHBOURS // 3 + number, json.dumps({"key": "culprit", "value": how}))
             status, answer = bartleby.call("POST", "/api/v1/topics/orders/messages", "\n".join(lines),
@@ -44,7 +48,7 @@ def one(program, how, number):
                         continue
                 try:
                     letters = bartleby.messages("orders.dlq")
-                    worker = bartleby.get("/api/v1/workers")["items"][0]
+                    worker = bartleby.get("/api/v1/workers/orders")
                 except (OSError, AssertionError, LookupError):  # dead again, or not all there yet
                     continue
                 part = worker["partitions"][0] if worker["partitions"] else None

@@ -51,6 +51,11 @@ bartleby::Outcome handle(const bartleby::Message& message, bartleby::Attempt&) {
 
 int main(int argc, char** argv) {
   bartleby::Program program;
+  // Another worker that is never idle: what dies beside it must still be found.
+  program.handle("busy", [](const bartleby::Message&, bartleby::Attempt&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return bartleby::done();
+  });
   program.handle("orders", handle);
   return program.main(argc, argv);
 }

@@ -130,6 +130,7 @@ void World::start(Process& p) {
   p.turn_planned = false;
   p.fail_times.clear();
   p.successes_since_open.clear();
+  p.successes_since_turn.clear();
   p.exhausted_letters.clear();
   p.last = {};
   say("start i" + std::to_string(p.number) + " as " + p.member->transactional_id());
@@ -275,10 +276,12 @@ void World::watch_guard(Process& p) {
     // A refused emitted record is a failure that no handler saw.
     if (different.size() < options_.engine.guard->of && !options_.has(Fault::kEmitDenied))
       checker_.fail("the guard opened on too few different messages");
-    p.successes_since_open.clear();
+    // The turn that opened it may have heard of successes after that: of a refused record the write tells first.
+    p.successes_since_open = p.successes_since_turn;
     p.exhausted_letters.clear();
   }
   p.guard_was_open = open;
+  p.successes_since_turn.clear();
 }
 
 void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {

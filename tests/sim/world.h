@@ -85,6 +85,7 @@ class World {
     bool turn_planned = false;
     std::vector<std::pair<std::uint32_t, Instant>> fail_times;  // message, when: the guard's evidence
     std::set<std::uint32_t> successes_since_open;
+    std::set<std::uint32_t> successes_since_turn;  // answered; the engine hears of them in its next turn
     std::set<std::uint32_t> exhausted_letters;
     bool guard_was_open = false;
     EngineCounters last{};

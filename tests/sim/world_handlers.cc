@@ -180,6 +180,7 @@ void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::
     const std::uint32_t id = id_of(*r.messages[i].record);
     p.fail_times.push_back({id, scheduler_.now()});
     p.successes_since_open.insert(id);
+    p.successes_since_turn.insert(id);
   }
   if (checker_.strict(r.tp, p.member->transactional_id()) && p.pump->where(token.ref) != nullptr)
     for (std::uint32_t i = 0; i < through; ++i)
