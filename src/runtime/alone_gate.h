@@ -1,8 +1,8 @@
 // Who may run inside this process: everybody, or one message that is under suspicion and nobody beside it.
 //
-// One for all workers of the process, because a death is evidence against a message only if nothing else ran. Any thread.
-// An ordinary run waits while a suspect runs or waits; a suspect waits until nobody runs, but not for ever: then it runs
-// beside the others, and its death proves nothing. Waiting happens only while there are suspects.
+// One for all workers of the process, because a death is evidence against a message only if nothing else ran. Any
+// thread. An ordinary run waits while a suspect runs or waits; a suspect waits until nobody runs, but not for ever:
+// then it runs beside the others, and its death proves nothing. Waiting happens only while there are suspects.
 #pragma once
 
 #include <chrono>

@@ -2,8 +2,8 @@
 """Messages that kill the process they are handled in. Usage: crashes.py PROGRAM [--long]
 
 PROGRAM is built from crashing.cc. It is started again whenever it dies, as a service manager would. The culprit must
-become a letter with reason PROCESS_CRASH after the configured deaths; its innocent neighbours must be handled, and a second
-worker beside it that is never idle must not hide who did it.
+become a letter with reason PROCESS_CRASH after the configured deaths; its innocent neighbours must be handled, and a
+second worker beside it that is never idle must not hide who did it.
 """
 
 import json
