@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,12 @@ struct Request {
   std::string body;
   std::string request_id;
   std::map<std::string, std::string> parameters;  // of the route's pattern
+
+  // A route that answers later sets it: called when the client has gone. True: the answer is not given any more.
+  struct Departure {
+    std::function<bool()> abandon;
+  };
+  std::shared_ptr<Departure> departure;
 
   std::optional<std::string_view> header(std::string_view name) const {
     for (const auto& [n, value] : headers)

@@ -1,5 +1,7 @@
 #include "server/http_server.h"
 
+#include <sys/socket.h>
+
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -11,6 +13,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -33,6 +37,15 @@ std::string lower(std::string_view text) {
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
+}
+
+constexpr std::chrono::milliseconds kLookForClient{500};
+
+// Whether the other side has closed. Bytes of a next request mean that it has not.
+bool has_gone(Stream& stream) {
+  char byte = 0;
+  const ssize_t n = ::recv(stream.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 std::string_view host_of(std::string_view authority) {
@@ -92,7 +105,7 @@ struct HttpServer::State {
 
   asio::awaitable<void> accept(std::shared_ptr<State> self);
   asio::awaitable<void> serve(std::shared_ptr<State> self, Socket socket);
-  asio::awaitable<Response> routed(Request request);
+  asio::awaitable<std::optional<Response>> routed(Stream& stream, Request request);
   asio::awaitable<bool> send(Stream& stream, Response response, bool keep, unsigned version, bool head);
 };
 
@@ -188,7 +201,9 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       if (mark != std::string_view::npos) request.query = parse_query(target.substr(mark + 1));
       const std::string request_id = request.request_id;
       stream.expires_never();  // a claim may wait for long; the route has its own limits
-      response = co_await routed(std::move(request));
+      std::optional<Response> answer = co_await routed(stream, std::move(request));
+      if (!answer) break;  // nobody is there to read it
+      response = std::move(*answer);
       complete_problem(response, instance, request_id);
     }
     stream.expires_after(options.write_time);
@@ -197,25 +212,33 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
   stream.socket().shutdown(Socket::shutdown_both, failed);
 }
 
-// The route may answer on any thread; the connection goes on on its own. A timer that never expires is what it waits
-// for: the answer ends the wait, on the connection's strand, so that it cannot come between the question and the
-// waiting. (Not by async_initiate with a lambda inside the co_await: g++ 12 destroys what such a lambda holds twice.)
-asio::awaitable<Response> HttpServer::State::routed(Request request) {
+// The route may answer on any thread; the connection goes on on its own. A timer is what it waits for: the answer
+// ends the wait, on the connection's strand, so that it cannot come between the question and the waiting. Now and
+// then it looks whether the client is still there. (Not by async_initiate with a lambda inside the co_await: g++ 12
+// destroys what such a lambda holds twice.)
+asio::awaitable<std::optional<Response>> HttpServer::State::routed(Stream& stream, Request request) {
   struct Waiting {
-    explicit Waiting(const asio::any_io_executor& executor) : timer(executor, asio::steady_timer::time_point::max()) {}
+    explicit Waiting(const asio::any_io_executor& executor) : timer(executor) {}
     asio::steady_timer timer;
-    Response response;
+    std::optional<Response> response;
   };
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto waiting = std::make_shared<Waiting>(executor);
+  const auto departure = std::make_shared<Request::Departure>();
+  request.departure = departure;
   router.answer(std::move(request), [waiting, executor](Response response) {
     asio::post(executor, [waiting, response = std::move(response)]() mutable {
       waiting->response = std::move(response);
       waiting->timer.cancel();
     });
   });
-  error_code cancelled;
-  co_await waiting->timer.async_wait(quietly(cancelled));
+  while (!waiting->response) {
+    error_code cancelled;
+    waiting->timer.expires_after(kLookForClient);
+    co_await waiting->timer.async_wait(quietly(cancelled));
+    if (waiting->response || !departure->abandon || !has_gone(stream)) continue;
+    if (departure->abandon()) co_return std::nullopt;
+  }
   co_return std::move(waiting->response);
 }
 

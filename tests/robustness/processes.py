@@ -5,6 +5,7 @@ Prints a line per check. Without --long each kill and stop is done 20 times, wit
 """
 
 import collections
+import http.client
 import json
 import pathlib
 import random
@@ -327,12 +328,61 @@ def hangup_while_stopping(program, _rounds):
             endpoint.end()
 
 
+def pulled(program, _rounds):
+    """A worker that is pulled: claim, finish, retry; a client that went away while it waited gets nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(f"workers:\n  {TOPIC}:\n    handler: {{pull: {{}}}}\n"
+                        "    retry: {max_attempts: 3, schedule: [50ms]}\n")
+        bartleby = Bartleby(program, folder, ["-c", str(path)])
+        bartleby.start()
+
+        def claim(wait="10s"):
+            status, answer = bartleby.call("POST", f"/api/v1/workers/{TOPIC}/attempts:claim",
+                                           json.dumps({"max": 5, "wait": wait}), seconds=30)
+            assert status == 200, (status, answer)
+            return answer["attempts"]
+
+        def finish(token, outcome):
+            return bartleby.call("POST", f"/api/v1/attempts/{token}:finish", json.dumps({"outcome": outcome}))[0]
+
+        try:
+            gone = http.client.HTTPConnection("127.0.0.1", bartleby.port, timeout=5)
+            gone.request("POST", f"/api/v1/workers/{TOPIC}/attempts:claim", '{"wait":"50s"}')
+            time.sleep(0.2)
+            gone.close()
+            time.sleep(1.5)
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+            (first,) = claim()
+            assert first["attempt"] == 1 and first["message"]["value"] == "m1", first
+            assert finish(first["token"], "retry") == 204
+            assert finish(first["token"], "done") == 410
+            (second,) = claim()
+            assert second["attempt"] == 2, second
+            status, answer = bartleby.call("POST", f"/api/v1/attempts/{second['token']}:extend", '{"by":"60s"}')
+            assert status == 200 and stamp(answer["deadline"]) > stamp(second["deadline"]), answer
+            assert finish(second["token"], "done") == 204
+            wait_for("the commit", lambda: bartleby.get(f"/api/v1/workers/{TOPIC}")["partitions"][0]["committed"] == 1)
+            assert claim("100ms") == []
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m2", {"Bartleby-Key": "k"})
+            time.sleep(0.3)
+            began = time.monotonic()
+            assert bartleby.terminate() == 0
+            assert time.monotonic() - began < 10, "an offer that nobody claimed held up the stop"
+            bartleby.start()
+            (third,) = claim()
+            assert third["attempt"] == 1 and third["message"]["value"] == "m2", third
+            return ""
+        finally:
+            bartleby.end()
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
     good = True
     for check in (kill_9, sigterm, attempts_and_due_times_survive, one_slow_key_holds_nobody, dead_downstream,
-                  wrong_deploy, reload, hangup_while_stopping):
+                  wrong_deploy, reload, hangup_while_stopping, pulled):
         try:
             print(f"ok {check.__name__} {check(program, rounds)}", flush=True)
         except Exception:  # the next check still runs

@@ -49,7 +49,9 @@ void claim(const Services& services, Request& request, Respond respond) {
     for (const Claimed& c : claimed) attempts.push_back(claimed_json(c));
     (*shared)(json_response(json::object{{"attempts", std::move(attempts)}}));
   });
-  if (!started) (*shared)(problem(ProblemType::kTooMany, started.error().message));
+  if (!started) return (*shared)(problem(ProblemType::kTooMany, started.error().message));
+  // Nothing may be given to a client that has gone: it would count as an attempt that timed out.
+  if (request.departure) request.departure->abandon = [handler, id = *started] { return handler->abandon(id); };
 }
 
 std::optional<Fate> fate_named(std::string_view text) {
