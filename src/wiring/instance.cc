@@ -276,27 +276,30 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     return at == p.running.end() ? nullptr : at->second.pull;
   };
   add_all_routes(p.router, p.services);
+  p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
+  std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
+  std::vector<Parts::Prepared> prepared;
+  for (const WorkerConfig& worker : p.config.workers) {
+    if (!p.config.runs_workers) break;
+    auto one = p.prepare_worker(worker);
+    if (!one) return std::unexpected(one.error());
+    prepared.push_back(std::move(*one));
+  }
+  for (Parts::Prepared& one : prepared) p.start_worker(std::move(one));
+  // Last: whoever reaches the server finds the workers there.
   ServerOptions server;
   server.address = p.config.listen.host;
   server.port = p.config.listen.port;
   auto listening = HttpServer::start(std::move(server), p.router, log);
   if (!listening) return std::unexpected(listening.error());
   p.server = std::move(*listening);
-  p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
-  std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
-  if (!p.config.runs_workers) return instance;
-  for (const WorkerConfig& worker : p.config.workers) {
-    auto prepared = p.prepare_worker(worker);
-    if (!prepared) return std::unexpected(prepared.error());
-    p.start_worker(std::move(*prepared));
-  }
   return instance;
 }
 
 Instance::Instance(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Instance::~Instance() {
-  if (parts_ && parts_->server) stop();
+  if (parts_ && parts_->ticker.joinable()) stop();
 }
 
 std::string Instance::address() const {
@@ -366,7 +369,7 @@ bool Instance::stop() {
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
   const bool whole = p.stop_workers(leaving);
-  p.server->stop();
+  if (p.server) p.server->stop();
   p.ticker.request_stop();
   if (p.ticker.joinable()) p.ticker.join();
   p.recorder->clear();
