@@ -79,7 +79,7 @@ def play(folder, environment, children):
         if len(printed) != len(expected) or not all(map(matches, expected, printed)):
             return command, "\n".join(printed), "\n".join(expected)
         if "--lines" in command or "give-up" in command:
-            time.sleep(1.5)  # as long as it takes to read on
+            time.sleep(3)  # as long as it takes to read on
     return None
 
 
