@@ -1,25 +1,10 @@
 #include "runtime/runner.h"
 
-#include <sys/random.h>
-
 #include "base/assert.h"
 #include "codec/letter.h"
+#include "runtime/attempt_token.h"
 
 namespace bartleby {
-namespace {
-
-// 26 characters of base32: nobody guesses one.
-std::string new_token() {
-  constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
-  std::array<unsigned char, 26> bytes{};
-  BARTLEBY_ASSERT(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-  std::string token = "at_";
-  for (const unsigned char byte : bytes) token += kAlphabet[byte % 32];
-  return token;
-}
-
-}  // namespace
-
 // Open as long as the partition is ours.
 struct Runner::Gate {
   std::mutex mutex;
@@ -106,7 +91,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     attempt->alone = s.alone;
     attempt->deadline = now.steady + c.policy.timeout;
     attempt->deadline_wall = now.wall + c.policy.timeout;
-    if (!c.handler->in_process()) attempt->token = new_token();
+    if (!c.handler->in_process()) attempt->token = new_attempt_token();
     {
       const std::lock_guard lock(s.gate->mutex);
       if (s.gate->closed) {

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "codec/topic_name.h"
 #include "runtime/flight_recorder.h"
 
 namespace bartleby {
@@ -16,7 +17,6 @@ constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
 constexpr std::chrono::seconds kAnswerWithin{1};
 constexpr std::size_t kMaxTasks = 1000;
-constexpr std::size_t kMaxTopicName = 249;
 
 struct AlarmText {
   AlarmType type;
@@ -44,13 +44,6 @@ constexpr std::array kAlarms = {
     AlarmText{AlarmType::kStaleEntry, LogLevel::kInfo, "stale_entry"},
     AlarmText{AlarmType::kDrainExpired, LogLevel::kWarning, "drain_expired"},
 };
-
-std::string filled(std::string text, const std::vector<std::pair<std::string_view, std::string_view>>& values) {
-  for (const auto& [name, value] : values)
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size()))
-      text.replace(at, name.size(), value);
-  return text;
-}
 
 TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
   TopicSpec spec;
@@ -81,22 +74,6 @@ Runner::Settings runner_settings(const WorkerSpec& spec) {
 }
 
 }  // namespace
-
-std::string topic_named(const std::string& pattern, const WorkerSpec& spec, const std::string& topic) {
-  const std::string wanted = filled(
-      pattern, {{"{topic}", topic}, {"{group}", spec.group}, {"{worker}", spec.name}, {"{cluster_id}", spec.cluster}});
-  std::string name = wanted;
-  for (char& c : name) {
-    const bool allowed =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-    if (!allowed) c = '_';
-  }
-  if (name == wanted && name.size() <= kMaxTopicName) return name;
-  std::array<char, 10> hash{};
-  std::snprintf(hash.data(), hash.size(), "_%08x", static_cast<std::uint32_t>(hash64(wanted)));
-  name.resize(std::min(name.size(), kMaxTopicName - 9));
-  return name + hash.data();
-}
 
 std::string_view name(WorkerState state) {
   constexpr std::array<std::string_view, 5> kNames = {"starting", "running", "paused", "stopping", "stopped"};
@@ -308,10 +285,11 @@ bool Worker::prepare() {
       there = made->front();
     }
     if (!there) return trouble("topic " + topic, there.error()), false;
+    const TopicWords words{topic, spec_.group, spec_.name, spec_.cluster};
     SourceTopic source;
     source.traits = {there->retention, there->retention_bytes, there->compacted};
-    source.journal = topic_named(spec_.journal, spec_, topic);
-    source.dlq.topic = topic_named(spec_.dead_letter, spec_, topic);
+    source.journal = topic_name(spec_.journal, words);
+    source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;

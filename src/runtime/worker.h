@@ -29,7 +29,7 @@ struct WorkerSpec {
   std::string name, group, cluster, instance;
   std::vector<std::string> topics;
   std::int32_t new_topic_partitions = 1;           // of a source topic that does not exist yet; 0 = it must exist
-  std::string journal = "{topic}.parked.{group}";  // templates; see `topic_named`
+  std::string journal = "{topic}.parked.{group}";  // templates; see codec/topic_name.h
   std::string dead_letter = "{topic}.dlq";
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime
@@ -38,10 +38,6 @@ struct WorkerSpec {
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
   Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
 };
-
-// `{topic} {group} {worker} {cluster_id}` filled in; characters a topic may not have become `_`, and what was changed
-// or is too long gets 8 hex of a hash, so that two names stay two.
-std::string topic_named(const std::string& pattern, const WorkerSpec& spec, const std::string& topic);
 
 enum class WorkerState : std::uint8_t { kStarting, kRunning, kPaused, kStopping, kStopped };
 std::string_view name(WorkerState state);

@@ -4,21 +4,12 @@
 
 #include "base/version.h"
 #include "wiring/config.h"
+#include "wiring/config_environment.h"
 #include "wiring/config_text.h"
 #include "wiring/serve.h"
 
 namespace bartleby {
 namespace {
-
-Environment process_environment() {
-  Environment variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
 
 // The same file that `serve` would take.
 std::expected<Config, std::vector<Mistake>> read(std::optional<std::string> path) {

@@ -1,5 +1,7 @@
 #include "wiring/config_environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "codec/utf8.h"
@@ -154,6 +156,16 @@ ConfigNode flags_layer(std::span<const ConfigFlag> flags, Mistakes& mistakes) {
     }
   }
   return root;
+}
+
+Environment process_environment() {
+  Environment variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
 }
 
 }  // namespace bartleby

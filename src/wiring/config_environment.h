@@ -31,4 +31,7 @@ ConfigNode variables_layer(const Environment& environment, const ConfigNode& fil
 
 ConfigNode flags_layer(std::span<const ConfigFlag> flags, Mistakes& mistakes);
 
+// The variables of this process.
+Environment process_environment();
+
 }  // namespace bartleby

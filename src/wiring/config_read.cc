@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "codec/topic_name.h"
 
 namespace bartleby {
 namespace {
@@ -178,11 +179,11 @@ std::vector<std::optional<Match>> WorkerConfig::case_matches() const {
 }
 
 std::string WorkerConfig::journal_of(const std::string& topic, const std::string& cluster_id) const {
-  return fill(journal, {topic, group, name, cluster_id});
+  return topic_name(journal, {topic, group, name, cluster_id});
 }
 
 std::string WorkerConfig::dead_letters_of(const std::string& topic, const std::string& cluster_id) const {
-  return fill(dead_letter.topic, {topic, group, name, cluster_id});
+  return topic_name(dead_letter.topic, {topic, group, name, cluster_id});
 }
 
 EngineConfig WorkerConfig::engine() const {

@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "codec/topic_name.h"
 #include "model/failure.h"
 #include "wiring/config_resolve.h"
 #include "wiring/config_values.h"
@@ -230,7 +231,7 @@ class Rules {
   std::string filled(const ConfigNode& map, std::string_view key, const std::string& path, const TopicWords& words) {
     const std::string text = text_of(map, key);
     if (text.empty()) return {};
-    std::string name = fill(text, words);
+    std::string name = filled_template(text, words);
     if (name.size() <= kMaxTopicName) return name;
     mistakes_.add(origin_in(map, key), path,
                   "makes a topic name of " + std::to_string(name.size()) + " characters, wants at most 249");

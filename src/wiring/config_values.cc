@@ -190,20 +190,4 @@ std::optional<std::string> template_mistake(std::string_view text) {
   return std::nullopt;
 }
 
-std::string fill(std::string_view text, const TopicWords& words) {
-  const std::array<std::string_view, 4> values{words.topic, words.group, words.worker, words.cluster_id};
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t begin = std::min(text.find('{'), text.size());
-    out += text.substr(0, begin);
-    text.remove_prefix(begin);
-    if (text.empty()) break;
-    const std::size_t end = text.find('}');
-    const auto* name = std::ranges::find(kPlaceholders, text.substr(1, end - 1));
-    out += values[static_cast<std::size_t>(name - kPlaceholders.begin())];
-    text.remove_prefix(end + 1);
-  }
-  return out;
-}
-
 }  // namespace bartleby

@@ -51,10 +51,4 @@ bool is_pointer(std::string_view text);
 // nullopt: well-formed; else what is wrong with it.
 std::optional<std::string> template_mistake(std::string_view text);
 
-struct TopicWords {
-  std::string_view topic, group, worker, cluster_id;
-};
-// The template with its placeholders filled; the template is well-formed.
-std::string fill(std::string_view text, const TopicWords& words);
-
 }  // namespace bartleby

@@ -4,16 +4,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "wiring/config_environment.h"
 #include "wiring/config_text.h"
 #include "wiring/instance.h"
-
-extern char** environ;  // NOLINT: POSIX has it so
 
 namespace bartleby {
 namespace {
@@ -46,15 +44,6 @@ struct Options {
   std::vector<ConfigFlag> flags;
   double speed = 1;
 };
-
-Environment environment() {
-  Environment variables;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const char* equals = std::strchr(*at, '=');
-    if (equals != nullptr) variables.emplace(std::string(*at, static_cast<std::size_t>(equals - *at)), equals + 1);
-  }
-  return variables;
-}
 
 int refuse(const std::string& what) {
   std::cerr << "bartleby serve: " << what << "\nSee: bartleby serve --help\n";
@@ -116,7 +105,7 @@ std::expected<Config, std::string> configuration(const Options& options, const H
     if (!file) return std::unexpected(config_check_text(std::vector{file.error()}));
     sources.file = std::move(*file);
   }
-  sources.environment = environment();
+  sources.environment = process_environment();
   sources.flags = options.flags;
   // A program's own handlers are workers whether the file names them or not.
   const auto add = [&](const std::string& name) {

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "codec/lane.h"
+#include "codec/murmur2.h"
 #include "tests/sim/colliding_keys.h"
 #include "tests/sim/sim_member.h"
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "codec/murmur2.h"
 #include "engine/mutants.h"
 #include "tests/sim/sim_member.h"
 

@@ -70,7 +70,4 @@ class PartitionLog {
   std::uint32_t incarnation_ = 0;
 };
 
-// Which partition of `count` Kafka's default partitioner gives to a key.
-std::int32_t partition_of_key(const std::string& key, std::int32_t count);
-
 }  // namespace bartleby::sim

@@ -1,8 +1,8 @@
-#include "adapters/broker/embedded/murmur2.h"
+#include "codec/murmur2.h"
 
 #include <gtest/gtest.h>
 
-namespace bartleby::embedded {
+namespace bartleby {
 namespace {
 
 // The vectors of Kafka's own test (UtilsTest.testMurmur2).
@@ -21,4 +21,4 @@ TEST(Murmur2, ClearsTheSignBeforeItDivides) {
 }
 
 }  // namespace
-}  // namespace bartleby::embedded
+}  // namespace bartleby

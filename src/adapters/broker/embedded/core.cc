@@ -5,8 +5,8 @@
 #include <random>
 
 #include "adapters/broker/embedded/embedded_member.h"
-#include "adapters/broker/embedded/murmur2.h"
 #include "base/assert.h"
+#include "codec/murmur2.h"
 
 namespace bartleby::embedded {
 

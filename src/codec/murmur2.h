@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bartleby::embedded {
+namespace bartleby {
 
 constexpr std::uint32_t murmur2(std::string_view key) {
   constexpr std::uint32_t kM = 0x5bd1e995;
@@ -34,4 +34,4 @@ constexpr std::int32_t partition_of_key(std::string_view key, std::int32_t count
   return static_cast<std::int32_t>(murmur2(key) & 0x7fffffffU) % count;
 }
 
-}  // namespace bartleby::embedded
+}  // namespace bartleby
