@@ -35,12 +35,9 @@ bool Rig::sleep() {
 bool Rig::feed() {
   if (!intake_ || fed_ == log_.size()) return false;
   const std::size_t n = std::min(kBatch, log_.size() - fed_);
-  commands_.clear();
-  engine_.records({kRef, log_.subspan(fed_, n)}, now_, commands_);
-  engine_.settle(now_, commands_);
+  events_.push_back(RecordsIn{kRef, log_.subspan(fed_, n)});
   fed_ += n;
   slots_out_ += n;
-  carry_out();
   work();
   return true;
 }
@@ -53,13 +50,9 @@ void Rig::work() {
 // One step: what was answered goes in, what is wanted comes out and is answered for the next step.
 void Rig::settle() {
   commands_.clear();
-  if (!completions_.empty()) engine_.completions(completions_, now_, commands_);
-  completions_.clear();
-  if (events_.empty())
-    engine_.settle(now_, commands_);
-  else
-    engine_.step(events_, now_, commands_);
+  engine_.step(events_, completions_, now_, commands_);
   events_.clear();
+  completions_.clear();
   carry_out();
 }
 

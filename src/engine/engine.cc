@@ -10,30 +10,11 @@ Engine::Engine(EngineConfig config) : shared_(std::move(config), spare_) {
   BARTLEBY_ASSERT(!shared_.config.cases.empty());
 }
 
-void Engine::step(std::span<const Event> events, Now now, Commands& out) {
+void Engine::step(std::span<const Event> events, std::span<const Completion> completions, Now now, Commands& out) {
   shared_.now = now;
   shared_.out = &out;
   for (const Event& event : events) take(event);
-  settle(now, out);
-}
-
-void Engine::records(const RecordsIn& in, Now now, Commands& out) {
-  shared_.now = now;
-  shared_.out = &out;
-  take(in);
-  shared_.out = &spare_;
-}
-
-void Engine::completions(std::span<const Completion> done, Now now, Commands& out) {
-  shared_.now = now;
-  shared_.out = &out;
-  for (const Completion& c : done) take(c);
-  shared_.out = &spare_;
-}
-
-void Engine::settle(Now now, Commands& out) {
-  shared_.now = now;
-  shared_.out = &out;
+  for (const Completion& c : completions) take(c);
   if (shared_.guard.tick(now.steady)) shared_.alarm(AlarmType::kGuardClosed, {}, Offset(0), 1);
   for (auto& [index, p] : partitions_) p->tick();
   dispatch();
@@ -69,9 +50,9 @@ void Engine::take(const Event& event) {
         } else if constexpr (std::is_same_v<T, PauseIn>) {
           paused_ = in.paused;
         } else if constexpr (std::is_same_v<T, AssignedIn> || std::is_same_v<T, RevokedIn> ||
-                             std::is_same_v<T, LostIn> || std::is_same_v<T, RecordsIn> ||
-                             std::is_same_v<T, Completion> || std::is_same_v<T, ReadIn> || std::is_same_v<T, WriteIn> ||
-                             std::is_same_v<T, ResolvedIn> || std::is_same_v<T, ParkedOrder>) {
+                             std::is_same_v<T, LostIn> || std::is_same_v<T, RecordsIn> || std::is_same_v<T, ReadIn> ||
+                             std::is_same_v<T, WriteIn> || std::is_same_v<T, ResolvedIn> ||
+                             std::is_same_v<T, ParkedOrder>) {
           take(in);
         } else {
           PartitionEngine* p = find(in.ref);

@@ -25,13 +25,8 @@ class Engine {
  public:
   explicit Engine(EngineConfig config);
 
-  // Takes the events in their order, then lets time pass to `now`. Appends to `out`.
-  void step(std::span<const Event> events, Now now, Commands& out);
-
-  // The hot path without a variant: records of one partition, completions.
-  void records(const RecordsIn& in, Now now, Commands& out);
-  void completions(std::span<const Completion> done, Now now, Commands& out);
-  void settle(Now now, Commands& out);  // after them: dispatch, write, timers
+  // Takes the events in their order, then what handlers ended, then lets time pass to `now`. Appends to `out`.
+  void step(std::span<const Event> events, std::span<const Completion> completions, Now now, Commands& out);
 
   // When to call again if nothing happens.
   Instant next_wakeup() const;

@@ -1,4 +1,4 @@
-// What the engine is told: `Input`, the events of one step.
+// What the engine is told: the events of one step, and what handlers ended.
 //
 // Hot events (records, completions) come as spans of small references; the bytes stay with the caller,
 // who knows them by slot. Everything names its partition with the assignment epoch, so that an answer
@@ -177,6 +177,6 @@ struct PauseIn {
 struct StopIn {};
 
 using Event = std::variant<AssignedIn, RevokedIn, LostIn, RecordsIn, EndIn, OutOfRangeIn, OffsetsIn, FencedIn,
-                           JournalIn, ReadIn, LogIn, Completion, WriteIn, ResolvedIn, ParkedOrder, PauseIn, StopIn>;
+                           JournalIn, ReadIn, LogIn, WriteIn, ResolvedIn, ParkedOrder, PauseIn, StopIn>;
 
 }  // namespace bartleby

@@ -287,7 +287,7 @@ class PartitionEngine {
   std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
   void add_stray(const JournalEntry& entry) { strays_.push_back({entry, fingerprint(entry)}); }
   void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
-  bool attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
+  void attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
 
   // attempts
   void advance(std::uint32_t lane);

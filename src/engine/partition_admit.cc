@@ -144,8 +144,8 @@ void PartitionEngine::drop_notes(Offset from, Offset to, std::optional<Lane> lan
   }
 }
 
-// Gives an entry its story back. Returns true if it left the lane.
-bool PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note) {
+// Gives an entry its story back.
+void PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note) {
   const MessageEntry& m = std::get<MessageEntry>(note.entry);
   make_slow(lane);
   const std::uint32_t i = facts_of(entry);
@@ -169,7 +169,6 @@ bool PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const
   const Duration left = std::clamp(m.due - shared_.now.wall, Duration(0), meant);
   f.due_steady = shared_.now.steady + left;
   place(lane);
-  return m.self;
 }
 
 void PartitionEngine::end_reached(Offset next) {

@@ -99,7 +99,12 @@ void PartitionEngine::log_read(const LogIn& in) {
 }
 
 void PartitionEngine::journal_read(const JournalIn& in) {
+  const auto drop_stories = [this](const std::vector<JournalItem>& items) {
+    for (const JournalItem& item : items)
+      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+  };
   if (in.tail || phase_ == Phase::kRunning) {  // somebody else's death
+    drop_stories(in.items);
     for (const JournalItem& item : in.items) {
       const auto* o = std::get_if<Obituary>(&item.entry);
       if (o == nullptr || mutant(Mutant::kObituariesNotTailed)) continue;
@@ -109,12 +114,20 @@ void PartitionEngine::journal_read(const JournalIn& in) {
     }
     return;
   }
+  if (phase_ != Phase::kReadJournal) {  // what was found is kept for the claim; a late answer must not touch it
+    ++shared_.counters.stale_replies;
+    drop_stories(in.items);
+    if (mutant(Mutant::kLateJournalTaken)) {
+      drop_stories(found_entries_);
+      found_entries_.clear();
+    }
+    return;
+  }
   found_entries_.insert(found_entries_.end(), in.items.begin(), in.items.end());
-  if (phase_ != Phase::kReadJournal || !in.answered) {
-    for (const JournalItem& item : found_entries_)
-      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+  if (!in.answered) {
+    drop_stories(found_entries_);
     found_entries_.clear();
-    if (phase_ == Phase::kReadJournal) ask_later();
+    ask_later();
     return;
   }
   if (in.end) take_over();

@@ -54,12 +54,9 @@ class Window {
   void set(Offset offset, Mark mark) {
     if (offset < base_) return;
     BARTLEBY_ASSERT(offset < end_);
+    BARTLEBY_ASSERT(mark != Mark::kOpen);  // what is settled stays so
     Mark& m = marks_[at(offset)];
     if (m == Mark::kOpen) --open_;
-    if (mark == Mark::kOpen) {
-      ++open_;
-      if (offset < first_open_) first_open_ = offset;
-    }
     m = mark;
   }
 

@@ -76,14 +76,15 @@ void Pump::turn(Now now) {
       }
       c.last = o;
     }
-    events_.push_back(c);
+    completions_.push_back(c);
   }
   handled_.clear();
   tail_journals(now);
 
   commands_.clear();
-  engine_.step(events_, now, commands_);
+  engine_.step(events_, completions_, now, commands_);
   events_.clear();
+  completions_.clear();
   batches_.clear();
 
   for (const Run& r : commands_.runs) {

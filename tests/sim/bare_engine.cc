@@ -43,10 +43,9 @@ void BareEngine::pass(Duration time) {
 
 void BareEngine::step() {
   commands_.clear();
-  engine_.completions(completions_, now_, commands_);
-  completions_.clear();
-  engine_.step(events_, now_, commands_);
+  engine_.step(events_, completions_, now_, commands_);
   events_.clear();
+  completions_.clear();
   for (const Run& run : commands_.runs) {
     Completion c{.token = run.token, .done = 0, .last = {}};
     for (std::uint32_t i = 0; i < run.count && !c.last; ++i) {

@@ -31,7 +31,8 @@ constexpr std::array kNames = {"crash",           "crash-at-command",
                                "tiny-parked",     "tiny-ahead",
                                "bypass",          "policy-change",
                                "no-dead-letters", "orders",
-                               "collision",       "two-versions"};
+                               "collision",       "two-versions",
+                               "stray-answers",   "crowd"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -49,6 +50,7 @@ bool rare(Fault f) {
     case Fault::kOrders:
     case Fault::kCollision:
     case Fault::kTwoVersions:
+    case Fault::kCrowd:
       return true;
     default:
       return false;
@@ -83,6 +85,17 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   if (r.chance(40)) o.history = static_cast<std::uint32_t>(r.between(1, 12));
   if (r.chance(40)) o.start = r.chance(50) ? StartAt::kLatest : StartAt::kTime;
   o.one_host = r.chance(25);
+
+  // Many messages of many keys in one partition, for what has no limit small enough to be reached otherwise.
+  o.on[static_cast<std::size_t>(Fault::kCrowd)] = o.has(Fault::kCrowd) && r.chance(6);
+  if (o.has(Fault::kCrowd)) {
+    for (const Fault f : {Fault::kTinyParked, Fault::kTinyBytes, Fault::kTinyWrites, Fault::kTinyAhead,
+                          Fault::kCollision, Fault::kCrashPoison})
+      o.on[static_cast<std::size_t>(f)] = false;
+    o.partitions = 1;
+    o.messages = static_cast<std::uint32_t>(r.between(500, 900));
+    o.keys = static_cast<std::uint32_t>(r.between(300, 900));
+  }
 
   BrokerFaults& b = o.broker;
   b.latency_min = Duration(0);
@@ -127,6 +140,10 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   // No room for heads leaves done entries behind, which a moved offset must overrule.
   if ((o.has(Fault::kOffsetReset) || o.has(Fault::kOffsetLost)) && r.chance(80)) e.metadata_limit = 100;
   e.writer_room = 32;
+  if (o.has(Fault::kCrowd)) {
+    e.concurrency = 200;
+    e.max_queued = 1000;
+  }
   if (!e.dead_letters) {  // what is kept counts as parked, and would stop intake for good
     e.max_parked = 100000;
     e.max_window = 5000000;

@@ -67,6 +67,8 @@ enum class Fault : std::uint8_t {
   kOrders,
   kCollision,
   kTwoVersions,
+  kStrayAnswers,
+  kCrowd,
   kLastFault,
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/bare_engine.h"
+#include "tests/sim/rules.h"
 
 namespace bartleby::sim {
 namespace {
@@ -101,6 +102,33 @@ TEST(RetryCases, ThrottlingUsesUpTimeBeforeAttempts) {
       failing(config_of({p}), {{0, {.fate = Fate::kRetry, .kind = Kind::kThrottled, .after = Duration(4000)}}});
   EXPECT_EQ(t.runs[0], (Times{0, 4000, 8000, 12000}));
   EXPECT_EQ(t.letter_attempts[0], 2u);
+}
+
+// A parked message that lies in the log only, where another record has its offset now: that record begins anew.
+std::string another_record_at_its_offset() {
+  BareLog log;
+  log.records.push_back({.offset = Offset(0), .timestamp = kStart.wall, .lane = Lane(1), .slot = 0, .size = 10});
+  std::vector<std::uint32_t> attempts;
+  BareEngine first(config_of({policy(3, Schedule{{Duration(1000)}})}), log, kStart,
+                   [](const bartleby::Run&, const RunItem&, Now) { return kTransientFailure; });
+  first.work();
+  first.feed();
+  if (log.journal.size() != 1) return "it was not parked";
+  log.records[0].timestamp += Duration(5);
+  BareEngine second(config_of({policy(3, Schedule{{Duration(1000)}})}), log, kStart,
+                    [&](const bartleby::Run& run, const RunItem&, Now) -> std::optional<Ending> {
+                      attempts.push_back(run.attempt);
+                      return std::nullopt;
+                    });
+  second.work();
+  second.pass(Duration(5000));
+  if (attempts != std::vector<std::uint32_t>{1}) return "it did not begin anew";
+  if (!log.journal.empty()) return "the entry of the other record is left";
+  return log.offset == Offset(1) ? "" : "not committed";
+}
+
+TEST(Rules, AParkedMessageWhoseOffsetAnotherRecordHasBeginsAnew) {
+  expect_rule(another_record_at_its_offset, {Mutant::kEntryTimestampIgnored});
 }
 
 }  // namespace

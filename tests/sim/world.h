@@ -119,6 +119,7 @@ class World {
   void retention();
   void lose_journal();
   void freeze_journal();
+  void stray_answers(Process& p);
   void kill_gone(const TopicPartition& tp, Offset below);
 
   // people (world_people.cc)

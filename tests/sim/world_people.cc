@@ -222,6 +222,13 @@ void World::ask_why() {
     if (!p->pump) continue;
     const Engine& engine = p->pump->engine();
     if (engine.running() < p->running.size()) return checker_.fail("a handler runs that the engine does not know");
+    for (const ParkedMessage& m : p->pump->parked({}, {scheduler_.now(), scheduler_.wall()}, 1000)) {
+      const PartitionEngine* owner = nullptr;
+      for (const auto& [index, partition] : engine.partitions())
+        if (*p->pump->where(partition->ref()) == m.tp) owner = partition.get();
+      if (owner == nullptr || m.waiting.offset < owner->committed() || m.waiting.offset >= owner->frontier())
+        return checker_.fail("a parked message that is finished, or was not read yet");
+    }
     for (const auto& [index, partition] : engine.partitions()) {
       if (partition->held() > partition->in_memory() || partition->memory_bytes() == 0)
         return checker_.fail("more is held than is in memory");

@@ -50,7 +50,7 @@ void World::trouble() {
         Fault::kGeneration,  Fault::kDlqDenied,      Fault::kJournalDenied,  Fault::kJournalFrozen, Fault::kEmitDenied,
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
-        Fault::kOrders,      Fault::kTwoVersions})
+        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -153,6 +153,9 @@ void World::trouble() {
     case Fault::kJournalFrozen:
       freeze_journal();
       break;
+    case Fault::kStrayAnswers:
+      stray_answers(p);
+      break;
     default:
       break;
   }
@@ -203,6 +206,35 @@ void World::freeze_journal() {
   };
   set(true);
   scheduler_.after(Duration(random_.between(100, 20000)), [set] { set(false); });
+}
+
+// What nobody asked for, or not in this life: the engine must know it by its epoch or its number. The pump lets none
+// of it pass, so it is put behind the pump.
+void World::stray_answers(Process& p) {
+  if (!p.pump || p.frozen) return;
+  static const std::vector<RecordRef> kNobodys(2);
+  coverage_.saw(Seen::kStrayAnswers);
+  const JournalItem obituary{Obituary{.offset = Offset(0), .incarnation = 1, .timestamp = Timestamp{}}, kNone};
+  for (const auto& [index, partition] : p.pump->engine().partitions()) {
+    const PartitionRef now = partition->ref();
+    const PartitionRef before{index, Epoch(now.epoch.v + 1000000)};
+    p.pump->tell(RecordsIn{before, kNobodys});
+    p.pump->tell(ReadIn{before, 1, true, kNobodys, Offset(2), true});
+    p.pump->tell(ReadIn{now, UINT32_MAX, true, kNobodys, Offset(2), true});
+    p.pump->tell(OffsetsIn{before, Stability::kStable, true, Offset(0), {}});
+    p.pump->tell(JournalIn{before, true, {obituary}, true});
+    p.pump->tell(JournalIn{now, false, {}, true});
+    p.pump->tell(LogIn{before, Offset(0), Offset(0)});
+    p.pump->tell(LostIn{before});
+    if (random_.chance(50)) {  // a replica that lags says so of a position that is in the log
+      const PartitionLog& log = cluster_->log(*p.pump->where(now));
+      if (partition->frontier() <= log.high_watermark() && partition->frontier() >= log.start())
+        p.pump->tell(OutOfRangeIn{now, log.start(), log.high_watermark()});
+    }
+  }
+  p.pump->tell(WriteIn{WriteSerial(UINT64_MAX), WriteResult::kDone, {}});
+  p.pump->tell(ResolvedIn{WriteSerial(UINT64_MAX), true, {}});
+  plan_turn(p, scheduler_.now());
 }
 
 void World::heal() {
