@@ -5,6 +5,7 @@
 #include <future>
 
 #include "base/assert.h"
+#include "base/death_point.h"
 #include "base/hash.h"
 #include "codec/topic_name.h"
 #include "runtime/flight_recorder.h"
@@ -347,7 +348,10 @@ bool Worker::join() {
   config.admit = spec_.admit;
   pump_ = std::make_unique<Pump>(
       std::move(config), *member_,
-      [this](const Run& run, std::span<const RunMessage> messages) { runner_.run(life_, run, messages); },
+      [this](const Run& run, std::span<const RunMessage> messages) {
+        runner_.run(life_, run, messages);
+        death_point("attempt.begun");
+      },
       [this](const Alarm& alarm, const TopicPartition* tp) { told(alarm, tp); },
       [this](PartitionRef ref) { runner_.release(ref); });
   if (paused_) pump_->tell(PauseIn{true});
@@ -366,6 +370,7 @@ bool Worker::join() {
 void Worker::turn() {
   if (stopping_.load() && !stop_told_) {
     stop_told_ = true;
+    death_point("stop.begun");
     set_state(WorkerState::kStopping);
     pump_->tell(StopIn{});
   }
@@ -384,6 +389,7 @@ void Worker::turn() {
     handled_.clear();
   }
   const Now now = clock_.now();
+  if (pump_->has_handled()) death_point("attempt.answered");
   pump_->turn(now);
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
@@ -407,6 +413,7 @@ void Worker::part() {
     ++life_;
     handled_.clear();
   }
+  death_point("stop.released");
   member_->leave();
   pump_.reset();
   member_.reset();

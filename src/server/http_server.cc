@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/death_point.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -207,6 +208,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       complete_problem(response, instance, request_id);
     }
     stream.expires_after(options.write_time);
+    death_point("http.answer");
     if (!co_await send(stream, std::move(response), keep, version, head) || !keep) break;
   }
   stream.socket().shutdown(Socket::shutdown_both, failed);

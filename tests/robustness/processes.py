@@ -17,45 +17,10 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import Bartleby, Endpoint, Sender, disorder, wait_for  # noqa: E402
+from processes import (TOPIC, Bartleby, Endpoint, Sender, all_over, disorder, flaky, wait_for,  # noqa: E402
+                       worker_file)
 
-TOPIC = "orders"
 GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
-
-
-def worker_file(folder, url, more=""):
-    path = pathlib.Path(folder, "worker.yaml")
-    path.write_text(f"""workers:
-  {TOPIC}:
-    handler: {{http: {{url: "{url}"}}}}
-    retry: {{max_attempts: 4, schedule: [20ms, 50ms, 100ms], timeout: 5s}}
-    guard: null
-    {more}
-""")
-    return ["-c", str(path)]
-
-
-def flaky(share, seed):
-    """Fails that share of first attempts; a few messages fail for good."""
-    chooser = random.Random(seed)
-    lock = threading.Lock()
-
-    def decide(message):
-        if int(message["value"][1:]) % 97 == 13:
-            return 500
-        with lock:
-            return 500 if message["attempt"] == 1 and chooser.random() < share else 200
-
-    return decide
-
-
-def all_over(bartleby, endpoint, acknowledged):
-    """Every acknowledged message was handled, or is a letter."""
-    done = {a[0] for a in endpoint.succeeded()}
-    if len(done & set(acknowledged)) + 200 < len(acknowledged):
-        return False
-    letters = {letter["value"] for letter in bartleby.messages(f"{TOPIC}.dlq")}
-    return set(acknowledged) <= done | letters
 
 
 def kill_9(program, rounds):

@@ -4,6 +4,7 @@
 
 #include "adapters/broker/embedded/embedded_member.h"
 #include "base/assert.h"
+#include "base/death_point.h"
 
 namespace bartleby::embedded {
 namespace {
@@ -173,6 +174,7 @@ void Writer::write_batch(Lock& lock) {
   batch_over_();
   // Without the lock: they would run into it.
   lock.unlock();
+  death_point("write.published");
   for (const auto& job : over_) job->answered.release();
   over_.clear();
   lock.lock();
@@ -203,7 +205,11 @@ Result<void> Writer::write() {
     if (job->also)
       if (auto done = job->also(file_); !done) return done;
   }
-  return file_.commit();
+  const bool offsets = std::ranges::any_of(batch_, [](const auto& job) { return !job->commits.empty(); });
+  death_point(offsets ? "write.begun" : "append.begun");
+  auto committed = file_.commit();
+  death_point(offsets ? "write.committed" : "append.committed");
+  return committed;
 }
 
 void Writer::publish(Landing landing, const Error& error) {
@@ -256,6 +262,7 @@ void Writer::do_upkeep(Lock& lock) {
   // One slice between two transactions; what is left is done when nobody waits.
   do {
     const auto done = upkeep_.slice(file_, lock, now.wall);
+    death_point("upkeep.slice");
     upkeep_result_ = done ? Result<void>() : std::unexpected(done.error());
     if (!done) upkeep_.give_up();  // tried again with the next round
     if (!done || !*done) break;
@@ -268,6 +275,7 @@ void Writer::do_upkeep(Lock& lock) {
 void Writer::checkpoint(Lock& lock, bool all) {
   lock.unlock();
   const auto moved = file_.checkpoint(all);
+  death_point("checkpoint.done");
   lock.lock();
   if (!moved) upkeep_result_ = std::unexpected(moved.error());
   checkpointed_ = wal_pages_;

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "adapters/handler/http/http_reply.h"
-#include "base/error.h"
 #include "base/clock.h"
+#include "base/error.h"
 
 namespace bartleby {
 
@@ -26,7 +26,7 @@ struct HttpLoopOptions {
   std::size_t max_waiting = 100'000;
   std::size_t max_resolving = 16;                          // per target
   std::size_t max_large_replies = std::size_t{256} << 20;  // bytes of long answers in memory, all together
-  TellTime clock = system_now;                                // the one that deadlines are given in
+  TellTime clock = system_now;                             // the one that deadlines are given in
 };
 
 struct HttpTargetOptions {
