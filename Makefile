@@ -3,11 +3,12 @@
 SEEDS ?= 10000
 FROM ?= 1
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench sim mutants asan tsan fuzz lint format check quick clean \
+.PHONY: help setup build install run test bench sim mutants asan tsan fuzz lint format check quick clean \
         setup-run setup-test setup-check test-programs
 
 help: ## show this list
@@ -20,6 +21,10 @@ setup: ## install what is missing for make test (scripts/setup check: for make c
 build: setup-run build/release/build.ninja ## build the program: build/bartleby
 	@cmake --build build/release --target bartleby
 	@ln -sfn release/bin/bartleby build/bartleby
+
+install: build ## install program, headers and library under PREFIX=/usr/local (DESTDIR too)
+	@cmake --install build/release --prefix $(PREFIX) >build/install.log || { cat build/install.log; exit 1; }
+	@echo "installed under $(DESTDIR)$(PREFIX): try $(PREFIX)/bin/bartleby version"
 
 run: build ## build and start a server with the embedded log: nothing else is needed
 	@build/bartleby serve

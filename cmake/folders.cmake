@@ -28,7 +28,10 @@ function(bartleby_library folder)
   else()
     return()
   endif()
-  target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  target_include_directories(
+    ${target} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:include>)
+  set_property(GLOBAL APPEND PROPERTY BARTLEBY_LIBRARIES ${target})  # what is installed
   list(TRANSFORM ARGN PREPEND bartleby_ OUTPUT_VARIABLE libraries)
   list(TRANSFORM libraries REPLACE "/" "_")
   bartleby_link(${target} ${libraries})
