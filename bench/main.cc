@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
       {"embedded_append_256", embedded_append_256},
       {"embedded_append_1_batched", embedded_append_1_batched},
       {"embedded_append_256_batched", embedded_append_256_batched},
+      {"embedded_worker", embedded_worker},
+      {"embedded_worker_pooled", embedded_worker_pooled},
       {"push", push},
       {"push_slow", push_slow},
       {"sim", sim},
