@@ -243,6 +243,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   Parts& p = *parts;
   embedded::Options options;
   options.folder = p.config.data_dir;
+  options.clock = embedded::machine_clock([&clock] { return clock.now().wall; });
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Real processes under load: killed, stopped, and beside a dead endpoint. Usage: processes.py PROGRAM [--long]
+"""Real processes under load: killed, stopped, and beside a dead endpoint.
 
-Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
+Usage: processes.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build: the clock of its `bartleby` can be
+hurried. Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
 """
 
 import collections
 import http.client
 import json
+import os
 import pathlib
 import random
 import signal
@@ -20,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from processes import Bartleby, Endpoint, Sender, disorder, wait_for  # noqa: E402
 
 TOPIC = "orders"
+TOOLS = pathlib.Path(sys.argv[2]).resolve()
 GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
 
 
@@ -156,6 +159,36 @@ def attempts_and_due_times_survive(program, _rounds):
             headers = dict(bartleby.messages(f"{TOPIC}.dlq")[0]["headers"])
             assert headers["bartleby-reason"] == "GIVEN_UP" and headers["bartleby-attempts"] == "3", headers
             return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
+def hurried(_program, _rounds):
+    """A process whose clocks run 60 times as fast: 30 s of a schedule pass in half a second, the calendar with them."""
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint(lambda message: 500 if message["attempt"] < 3 else 200)
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("[20ms, 50ms, 100ms], timeout: 5s", "[30s, 1h], timeout: 10m"))
+        bartleby = Bartleby(TOOLS / "bartleby", folder, arguments, {**os.environ, "BARTLEBY_TIME_SCALE": "60"})
+        bartleby.start()
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+
+            def parked(attempts):
+                items = bartleby.get(f"/api/v1/workers/{TOPIC}/parked")["items"]
+                return items[0] if items and items[0]["attempts"] == attempts else None
+
+            wait_for("the second failure", lambda: parked(2), 20)
+            item = parked(2)
+            between = stamp(item["last_failure_at"]) - stamp(item["first_failure_at"])
+            assert between >= 30, f"only {between} s of the calendar between two attempts that are 30 s apart"
+            until = stamp(item["due"]) - stamp(item["last_failure_at"])
+            assert 3600 <= until < 3601, f"due {until} s after the failure, not an hour"
+            sent = stamp(bartleby.messages(TOPIC)[0]["timestamp"])
+            assert sent <= stamp(item["first_failure_at"]) < sent + 600, "the log has another calendar"
+            return f"{between:.0f} s of its calendar"
         finally:
             bartleby.end()
             endpoint.end()
@@ -382,7 +415,7 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
     good = True
-    for check in (kill_9, sigterm, attempts_and_due_times_survive, one_slow_key_holds_nobody, dead_downstream,
+    for check in (kill_9, sigterm, attempts_and_due_times_survive, hurried, one_slow_key_holds_nobody, dead_downstream,
                   wrong_deploy, reload, hangup_while_stopping, pulled):
         try:
             print(f"ok {check.__name__} {check(program, rounds)}", flush=True)

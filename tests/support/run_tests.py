@@ -183,7 +183,7 @@ def all_suites(build, seeds):
     suites += [
         Suite("cli", [python, str(house / "cli.py"), program], "lines"),
         Suite("readme", [python, str(house / "readme_session.py"), program], "lines"),
-        Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program], "lines"),
+        Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program, str(build / "bin")], "lines"),
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
