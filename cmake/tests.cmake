@@ -80,6 +80,13 @@ if(TARGET bartleby_wiring)
   bartleby_link(crashing bartleby_wiring)
 endif()
 
+# Feeds recordings of real runs to a fresh engine, for tests/robustness/processes.py and for bug reports.
+if(TARGET bartleby_sim)
+  add_executable(replay ${tests}/robustness/replay.cc)
+  bartleby_program(replay)
+  bartleby_link(replay bartleby_sim)
+endif()
+
 # What `make quick` builds.
 add_custom_target(quick)
 foreach(target unit_tests sim_tests)

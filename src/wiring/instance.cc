@@ -165,6 +165,7 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();
+  if (const char* folder = std::getenv("BARTLEBY_RECORD"); folder != nullptr) spec.record = folder;
   for (const CaseConfig& one : c.cases) {
     auto handler = make_handler(c, one, prepared.pull);
     if (!handler) return std::unexpected(handler.error());

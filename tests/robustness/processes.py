@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Real processes under load: killed, stopped, and beside a dead endpoint.
 
-Usage: processes.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build: the clock of its `bartleby` can be
-hurried. Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
+Usage: processes.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build, with `replay` and a `bartleby` whose
+clock can be hurried. Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
 """
 
 import collections
@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -61,11 +62,24 @@ def all_over(bartleby, endpoint, acknowledged):
     return set(acknowledged) <= done | letters
 
 
+def replayed(folder, lives):
+    """What the engines of all lives were told, told again: they must answer the same. Returns how many steps."""
+    files = sorted(pathlib.Path(folder).glob("*.events"))
+    assert len(files) == lives, f"{len(files)} recordings of {lives} lives"
+    done = subprocess.run([TOOLS / "replay", *files], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    lines = done.stdout.splitlines()
+    assert len(lines) == lives and all(": identical" in line for line in lines), done.stdout[-3000:]
+    return sum(int(line.split(": ")[1].split(" steps")[0]) for line in lines)
+
+
 def kill_9(program, rounds):
     chooser = random.Random(7)
     with tempfile.TemporaryDirectory() as folder:
         endpoint = Endpoint(flaky(0.2, 3))
-        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url))
+        recordings = pathlib.Path(folder, "recordings")
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url),
+                            {**os.environ, "BARTLEBY_RECORD": str(recordings)})
         bartleby.start()
         sender = Sender(bartleby, TOPIC)
         try:
@@ -86,7 +100,10 @@ def kill_9(program, rounds):
             assert all(int(letter["value"][1:]) % 97 == 13 for letter in letters), "a letter that need not have been"
             values = [letter["value"] for letter in letters]
             assert len(values) == len(set(values)), "a message became a letter twice"
-            return f"{rounds} kills, {len(acknowledged)} messages, {len(letters)} letters, 0 lost"
+            assert bartleby.terminate() == 0
+            steps = replayed(recordings, bartleby.starts)
+            return (f"{rounds} kills, {len(acknowledged)} messages, {len(letters)} letters, 0 lost; "
+                    f"{steps} recorded steps replayed identically")
         finally:
             sender.stop()
             bartleby.end()
