@@ -21,6 +21,7 @@
 #include "runtime/worker.h"
 #include "server/http_server.h"
 #include "server/routes/routes.h"
+#include "wiring/admission.h"
 
 namespace bartleby {
 namespace {
@@ -171,19 +172,7 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
     if (!handler) return std::unexpected(handler.error());
     spec.handlers.push_back(std::move(*handler));
   }
-  // Called by the worker's thread alone, which is what a Matcher wants.
-  auto matcher = std::make_shared<Matcher>();
-  spec.admit = [matcher, match = c.match, cases = c.case_matches()](const std::string&, const LogRecord& record) {
-    Admission a;
-    if (match && !matcher->matches(*match, record)) {
-      a.skip = true;
-      return a;
-    }
-    const auto first = matcher->first(cases, record);
-    a.skip = !first;
-    a.case_id = static_cast<std::uint16_t>(first.value_or(0));
-    return a;
-  };
+  spec.admit = admission_of(c);
   return prepared;
 }
 

@@ -163,8 +163,8 @@ def fresh_seed():
 def program_suites(build, seeds):
     """The test programs. Which there are is known from their sources, so that none is left out in silence."""
     tests = ROOT / "tests"
-    sources = [("unit_tests", "unit/*.cc"), ("contract_tests", "contract/*.cc"), ("sim_tests", "sim/*_test.cc"),
-               ("integration_tests", "integration/*.cc")]
+    sources = [("unit_tests", "unit/*.cc"), ("contract_tests", "contract/*.cc"), ("scenario_tests", "scenario/*.cc"),
+               ("sim_tests", "sim/*_test.cc"), ("integration_tests", "integration/*.cc")]
     suites = [Suite(name, [str(build / "bin" / name)], "gtest") for name, glob in sources if any(tests.glob(glob))]
     if (tests / "sim/main.cc").exists():
         start, origin = fresh_seed()

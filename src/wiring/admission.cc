@@ -1,0 +1,22 @@
+#include "wiring/admission.h"
+
+#include <memory>
+
+namespace bartleby {
+
+std::function<Admission(const std::string& topic, const LogRecord& record)> admission_of(const WorkerConfig& worker) {
+  auto matcher = std::make_shared<Matcher>();
+  return [matcher, match = worker.match, cases = worker.case_matches()](const std::string&, const LogRecord& record) {
+    Admission a;
+    if (match && !matcher->matches(*match, record)) {
+      a.skip = true;
+      return a;
+    }
+    const auto first = matcher->first(cases, record);
+    a.skip = !first;
+    a.case_id = static_cast<std::uint16_t>(first.value_or(0));
+    return a;
+  };
+}
+
+}  // namespace bartleby
