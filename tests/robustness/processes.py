@@ -211,6 +211,24 @@ def hurried(_program, _rounds):
             endpoint.end()
 
 
+def recording_in_vain(program, _rounds):
+    """A folder that cannot be written to: it is said, and the work is done all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint()
+        pathlib.Path(folder, "file").write_text("")
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url),
+                            {**os.environ, "BARTLEBY_RECORD": str(pathlib.Path(folder, "file", "below"))})
+        bartleby.start()
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+            wait_for("the message", endpoint.succeeded)
+            assert "recording_stopped" in bartleby.log.read_text(), bartleby.log.read_text()
+            return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
 def stamp(text):
     return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1])
 
@@ -432,8 +450,8 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
     good = True
-    for check in (kill_9, sigterm, attempts_and_due_times_survive, hurried, one_slow_key_holds_nobody, dead_downstream,
-                  wrong_deploy, reload, hangup_while_stopping, pulled):
+    for check in (kill_9, sigterm, attempts_and_due_times_survive, hurried, recording_in_vain,
+                  one_slow_key_holds_nobody, dead_downstream, wrong_deploy, reload, hangup_while_stopping, pulled):
         try:
             print(f"ok {check.__name__} {check(program, rounds)}", flush=True)
         except Exception:  # the next check still runs
