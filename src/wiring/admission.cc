@@ -13,7 +13,8 @@ std::function<Admission(const std::string& topic, const LogRecord& record)> admi
       return a;
     }
     const auto first = matcher->first(cases, record);
-    a.skip = !first;
+    // It is for this worker and nobody knows how to handle it: skipped, it would be lost without a word.
+    if (!first) a.refuse = Reason::kMalformed;
     a.case_id = static_cast<std::uint16_t>(first.value_or(0));
     return a;
   };

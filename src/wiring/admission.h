@@ -1,4 +1,5 @@
-// What a worker's configuration says about each record before it has a lane: taken, skipped, and by which case.
+// What a worker's configuration says about each record before it has a lane: taken by a case, skipped because it is for
+// others, or refused as MALFORMED because no case takes it.
 // The function that comes back keeps the memory of its matcher: one thread calls it.
 #pragma once
 
