@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "base/hash.h"
 #include "runtime/recording_fields.h"
@@ -131,7 +130,7 @@ Result<std::unique_ptr<EventRecorder>> record_to_file(const std::string& folder,
   name += "." + std::to_string(ms(now)) + "." + std::to_string(hash64(config.writer)) + ".events";
   const std::string path = std::filesystem::path(folder) / name;
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return fail(ErrorCode::kUnavailable, path + ": " + std::strerror(errno));
+  if (fd < 0) return fail(ErrorCode::kUnavailable, path + ": " + std::generic_category().message(errno));
   auto file = std::make_shared<EventFile>(fd);
   return std::make_unique<EventRecorder>(
       config, [file](std::string_view bytes) { return file->write(bytes); }, std::move(stopped));

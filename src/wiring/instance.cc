@@ -22,6 +22,7 @@
 #include "server/http_server.h"
 #include "server/routes/routes.h"
 #include "wiring/admission.h"
+#include "wiring/config_environment.h"
 
 namespace bartleby {
 namespace {
@@ -166,7 +167,7 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();
-  if (const char* folder = std::getenv("BARTLEBY_RECORD"); folder != nullptr) spec.record = folder;
+  spec.record = process_environment()["BARTLEBY_RECORD"];
   for (const CaseConfig& one : c.cases) {
     auto handler = make_handler(c, one, prepared.pull);
     if (!handler) return std::unexpected(handler.error());

@@ -53,11 +53,12 @@ int refuse(const std::string& what) {
 // for a schedule; nullopt: the variable makes no sense. In programs for users time is time.
 std::optional<double> time_scale() {
 #ifdef BARTLEBY_TESTING
-  const char* said = std::getenv("BARTLEBY_TIME_SCALE");
-  if (said == nullptr) return 1;
+  const Environment variables = process_environment();
+  const auto said = variables.find("BARTLEBY_TIME_SCALE");
+  if (said == variables.end()) return 1;
   char* end = nullptr;
-  const double scale = std::strtod(said, &end);
-  if (end == said || *end != '\0' || !(scale >= 1 && scale <= 10000)) return std::nullopt;
+  const double scale = std::strtod(said->second.c_str(), &end);
+  if (end == said->second.c_str() || *end != '\0' || !(scale >= 1 && scale <= 10000)) return std::nullopt;
   return scale;
 #else
   return 1;

@@ -43,8 +43,8 @@ RecordRef some_record(std::int64_t offset) {
 }
 
 const std::vector<RecordRef>& some_records() {
-  static const std::vector<RecordRef> all{some_record(0), some_record(1), some_record(INT64_MAX)};
-  return all;
+  static const std::vector<RecordRef> kRecords{some_record(0), some_record(1), some_record(INT64_MAX)};
+  return kRecords;
 }
 
 // One of each kind, with every optional field set.
