@@ -203,8 +203,9 @@ def hurried(_program, _rounds):
             assert between >= 30, f"only {between} s of the calendar between two attempts that are 30 s apart"
             until = stamp(item["due"]) - stamp(item["last_failure_at"])
             assert 3600 <= until < 3601, f"due {until} s after the failure, not an hour"
-            sent = stamp(bartleby.messages(TOPIC)[0]["timestamp"])
-            assert sent <= stamp(item["first_failure_at"]) < sent + 600, "the log has another calendar"
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m2", {"Bartleby-Key": "k"})
+            sent = stamp(bartleby.messages(TOPIC)[1]["timestamp"])
+            assert sent >= stamp(item["last_failure_at"]), "the log has another calendar"
             return f"{between:.0f} s of its calendar"
         finally:
             bartleby.end()
