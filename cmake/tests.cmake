@@ -1,6 +1,7 @@
 # tests/unit        -> unit_tests
 # tests/sim         -> bartleby_sim (library), sim (main.cc), sim_tests (*_test.cc)
 # tests/contract    -> contract_tests
+# tests/scenario    -> scenario_tests: every *.scenario on every broker
 # tests/integration -> integration_tests: parts of the program with real files, processes and threads
 
 find_package(GTest REQUIRED)
@@ -29,6 +30,7 @@ endfunction()
 
 file(GLOB unit_sources CONFIGURE_DEPENDS ${tests}/unit/*.cc)
 file(GLOB contract_sources CONFIGURE_DEPENDS ${tests}/contract/*.cc)
+file(GLOB scenario_sources CONFIGURE_DEPENDS ${tests}/scenario/*.cc)
 file(GLOB integration_sources CONFIGURE_DEPENDS ${tests}/integration/*.cc)
 file(GLOB sim_sources CONFIGURE_DEPENDS ${tests}/sim/*.cc)
 set(sim_test_sources ${sim_sources})
@@ -54,20 +56,22 @@ endif()
 
 # Some tests read tables of cases, or compare a document with what the program would write.
 set_source_files_properties(${tests}/unit/config_text_test.cc ${tests}/unit/config_mistakes_test.cc
+                            ${tests}/scenario/scenario_test.cc
                             PROPERTIES COMPILE_DEFINITIONS BARTLEBY_SOURCE="${CMAKE_SOURCE_DIR}")
 # Servers that tests start, and other things that more than one test needs.
 file(GLOB support_sources CONFIGURE_DEPENDS ${tests}/support/*.cc)
 bartleby_test_program(unit_tests ${unit_sources} ${support_sources})
 bartleby_link(unit_tests bartleby_adapters_handler_http)
 bartleby_test_program(contract_tests ${contract_sources})
+bartleby_test_program(scenario_tests ${scenario_sources})
 bartleby_test_program(sim_tests ${sim_test_sources})
 bartleby_test_program(integration_tests ${integration_sources})
-foreach(target unit_tests contract_tests integration_tests)
+foreach(target unit_tests contract_tests scenario_tests integration_tests)
   if(TARGET ${target})
     bartleby_link(${target} bartleby_adapters_broker_embedded)
   endif()
 endforeach()
-foreach(target contract_tests sim_tests)
+foreach(target contract_tests scenario_tests sim_tests)
   if(TARGET ${target})
     bartleby_link(${target} bartleby_sim)
   endif()
@@ -78,6 +82,13 @@ if(TARGET bartleby_wiring)
   add_executable(crashing ${tests}/robustness/crashing.cc)
   bartleby_program(crashing)
   bartleby_link(crashing bartleby_wiring)
+endif()
+
+# Feeds recordings of real runs to a fresh engine, for tests/robustness/processes.py and for bug reports.
+if(TARGET bartleby_sim)
+  add_executable(replay ${tests}/robustness/replay.cc)
+  bartleby_program(replay)
+  bartleby_link(replay bartleby_sim)
 endif()
 
 # What `make quick` builds.

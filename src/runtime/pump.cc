@@ -17,7 +17,8 @@ Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone g
         EngineConfig c = config_.engine;
         c.writer = member_.transactional_id();
         return c;
-      }()) {}
+      }()),
+      recorder_(config_.record ? config_.record(engine_.config()) : nullptr) {}
 
 Pump::Place* Pump::place(PartitionRef ref) {
   const auto at = places_.find(ref.index);
@@ -82,7 +83,9 @@ void Pump::turn(Now now) {
   tail_journals(now);
 
   commands_.clear();
+  if (recorder_) recorder_->before(events_, completions_, now);
   engine_.step(events_, completions_, now, commands_);
+  if (recorder_) recorder_->after(commands_);
   events_.clear();
   completions_.clear();
   batches_.clear();

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/explain.h"
 #include "ports/broker.h"
+#include "runtime/recording.h"
 
 namespace bartleby {
 
@@ -43,6 +44,8 @@ struct PumpConfig {
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
   std::string outcomes = "bartleby.outcomes";
   Duration tail{1000};  // how often the journal is looked at for obituaries
+  // Makes what records the engine's steps; absent or null: nothing does.
+  std::function<std::unique_ptr<EventRecorder>(const EngineConfig& engine)> record;
 };
 
 struct HandledRun {
@@ -152,6 +155,7 @@ class Pump {
   OnAlarm alarm_;
   OnGone gone_;
   Engine engine_;
+  std::unique_ptr<EventRecorder> recorder_;
   Commands commands_;
   std::vector<BrokerEvent> polled_;
   std::vector<Event> events_;

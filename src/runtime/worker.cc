@@ -346,6 +346,7 @@ bool Worker::join() {
   config.instance = spec_.instance;
   config.topics = sources_;
   config.admit = spec_.admit;
+  if (!spec_.record.empty()) config.record = [this](const EngineConfig& engine) { return recorder(engine); };
   pump_ = std::make_unique<Pump>(
       std::move(config), *member_,
       [this](const Run& run, std::span<const RunMessage> messages) {
@@ -365,6 +366,17 @@ bool Worker::join() {
   log_.info("worker_started",
             {{"worker", spec_.name}, {"group", spec_.group}, {"transactional_id", member_->transactional_id()}});
   return true;
+}
+
+// A recording that cannot be made is no reason to stand still.
+std::unique_ptr<EventRecorder> Worker::recorder(const EngineConfig& engine) {
+  const auto stopped = [this](const std::string& why) {
+    log_.warning("recording_stopped", {{"worker", spec_.name}, {"why", why}});
+  };
+  auto made = record_to_file(spec_.record, spec_.name, clock_.now().wall, engine, stopped);
+  if (made) return std::move(*made);
+  stopped(made.error().message);
+  return nullptr;
 }
 
 void Worker::turn() {

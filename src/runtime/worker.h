@@ -36,6 +36,7 @@ struct WorkerSpec {
   EngineConfig engine;
   std::vector<std::shared_ptr<Handler>> handlers;  // by case, like engine.cases
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
+  std::string record;        // folder for recordings of the engine's events; empty: none are made
   Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
 };
 
@@ -102,6 +103,7 @@ class Worker {
   bool join();
   void turn();
   void take_tasks();
+  std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
   void part();  // from a pump that is over
   void told(const Alarm& alarm, const TopicPartition* tp);
   void set_state(WorkerState state);

@@ -258,7 +258,7 @@ void ConfigChecker::one_of_each(const ConfigNode& node, const KeyTree& tree, con
   std::map<OneOf, const ConfigEntry*> seen;
   for (const ConfigEntry& entry : node.entries) {
     const KeyTree* child = tree.child(entry.key);
-    if (child->key == nullptr || child->key->one_of == OneOf::kNone || entry.value.is_null()) continue;
+    if (child->key == nullptr || child->key->one_of == OneOf::kNobody || entry.value.is_null()) continue;
     const auto [first, fresh] = seen.emplace(child->key->one_of, &entry);
     if (!fresh)
       mistakes_.add(entry.origin, inside(path, entry.key),
@@ -327,8 +327,8 @@ void lay_over(ConfigNode& base, const ConfigNode& over, const KeyTree& tree) {
   for (const ConfigEntry& entry : over.entries) {
     const KeyTree* child = tree.child(entry.key);
     if (child == nullptr) continue;
-    const OneOf group = child->key == nullptr ? OneOf::kNone : child->key->one_of;
-    if (group != OneOf::kNone && !entry.value.is_null()) {
+    const OneOf group = child->key == nullptr ? OneOf::kNobody : child->key->one_of;
+    if (group != OneOf::kNobody && !entry.value.is_null()) {
       std::erase_if(base.entries, [&](const ConfigEntry& other) {
         const KeyTree* sibling = tree.child(other.key);
         return other.key != entry.key && sibling != nullptr && sibling->key != nullptr && sibling->key->one_of == group;

@@ -184,7 +184,8 @@ constexpr std::array kKeys{
         .text = "With `enabled: false`: lose exhausted messages on purpose, counted.", .applies = kRestarts},
     Key{.path = "workers.*.cases", .type = KeyType::kCases, .fallback = "[]",
         .text = "Cases, of which the first that matches decides; each can set match, handler, retry, policy. One "
-        "without match takes the rest and is the last.", .applies = kRestarts},
+        "without match takes the rest and is the last; without it, what no case takes becomes a MALFORMED letter.",
+        .applies = kRestarts},
 };
 // clang-format on
 

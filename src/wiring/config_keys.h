@@ -42,7 +42,7 @@ constexpr bool is_list(KeyType type) { return type >= KeyType::kChoices || type 
 enum class Applies : std::uint8_t { kLive, kRestartsWorker, kNextStart };
 
 // Of several keys in one map that share one of these, a map says one.
-enum class OneOf : std::uint8_t { kNone, kAttempts, kBackoff, kHandler, kField, kWanted };
+enum class OneOf : std::uint8_t { kNobody, kAttempts, kBackoff, kHandler, kField, kWanted };
 
 struct Key {
   std::string_view path = {};
@@ -52,7 +52,7 @@ struct Key {
   std::int64_t min = 0;  // numbers, bytes, milliseconds, percent; of lists: of each item
   std::int64_t max = 0;
   std::string_view choices = {};  // separated by blanks
-  OneOf one_of = OneOf::kNone;
+  OneOf one_of = OneOf::kNobody;
   bool secret = false;
   Applies applies = Applies::kNextStart;
 };

@@ -37,7 +37,7 @@ ConfigNode fallback_of(const Key& key) {
 bool has_fallback(const KeyTree& tree) {
   if (tree.key != nullptr && !tree.key->fallback.empty()) return true;
   return std::ranges::any_of(tree.children, [](const auto& child) {
-    return (child.tree.key == nullptr || child.tree.key->one_of == OneOf::kNone) && has_fallback(child.tree);
+    return (child.tree.key == nullptr || child.tree.key->one_of == OneOf::kNobody) && has_fallback(child.tree);
   });
 }
 
@@ -61,13 +61,13 @@ ConfigNode complete(const ConfigNode& map, const KeyTree& tree) {
     if (said != nullptr && said->is_null() && (name == "guard" || said->refused)) {
       out.entries.push_back({name, key_origin, *said});
     } else if (key.type == KeyType::kMap) {
-      if (absent && (key.one_of != OneOf::kNone || !has_fallback(child))) continue;
+      if (absent && (key.one_of != OneOf::kNobody || !has_fallback(child))) continue;
       const ConfigNode nothing = map_at({});
       out.entries.push_back({name, key_origin, complete(absent ? nothing : *said, child)});
     } else if (!absent) {
       out.entries.push_back({name, key_origin, *said});
     } else if (!key.fallback.empty() && key.type != KeyType::kCases &&
-               (key.one_of == OneOf::kNone || !decided_otherwise(map, tree, name, key.one_of))) {
+               (key.one_of == OneOf::kNobody || !decided_otherwise(map, tree, name, key.one_of))) {
       out.entries.push_back({name, {}, fallback_of(key)});
     }
   }

@@ -21,6 +21,8 @@
 #include "runtime/worker.h"
 #include "server/http_server.h"
 #include "server/routes/routes.h"
+#include "wiring/admission.h"
+#include "wiring/config_environment.h"
 
 namespace bartleby {
 namespace {
@@ -165,24 +167,13 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();
+  spec.record = process_environment()["BARTLEBY_RECORD"];
   for (const CaseConfig& one : c.cases) {
     auto handler = make_handler(c, one, prepared.pull);
     if (!handler) return std::unexpected(handler.error());
     spec.handlers.push_back(std::move(*handler));
   }
-  // Called by the worker's thread alone, which is what a Matcher wants.
-  auto matcher = std::make_shared<Matcher>();
-  spec.admit = [matcher, match = c.match, cases = c.case_matches()](const std::string&, const LogRecord& record) {
-    Admission a;
-    if (match && !matcher->matches(*match, record)) {
-      a.skip = true;
-      return a;
-    }
-    const auto first = matcher->first(cases, record);
-    a.skip = !first;
-    a.case_id = static_cast<std::uint16_t>(first.value_or(0));
-    return a;
-  };
+  spec.admit = admission_of(c);
   return prepared;
 }
 
@@ -243,6 +234,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   Parts& p = *parts;
   embedded::Options options;
   options.folder = p.config.data_dir;
+  options.clock = embedded::machine_clock([&clock] { return clock.now().wall; });
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);

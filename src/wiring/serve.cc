@@ -42,12 +42,27 @@ SIGTERM stops it cleanly, SIGHUP reads the configuration again.
 struct Options {
   std::optional<std::string> file;
   std::vector<ConfigFlag> flags;
-  double speed = 1;
 };
 
 int refuse(const std::string& what) {
   std::cerr << "bartleby serve: " << what << "\nSee: bartleby serve --help\n";
   return kUsage;
+}
+
+// How many times faster than the machine's the clocks of this process run, so that a test need not wait half an hour
+// for a schedule; nullopt: the variable makes no sense. In programs for users time is time.
+std::optional<double> time_scale() {
+#ifdef BARTLEBY_TESTING
+  const Environment variables = process_environment();
+  const auto said = variables.find("BARTLEBY_TIME_SCALE");
+  if (said == variables.end()) return 1;
+  char* end = nullptr;
+  const double scale = std::strtod(said->second.c_str(), &end);
+  if (end == said->second.c_str() || *end != '\0' || !(scale >= 1 && scale <= 10000)) return std::nullopt;
+  return scale;
+#else
+  return 1;
+#endif
 }
 
 // Fills the options; a status where that was all, or cannot be.
@@ -66,7 +81,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
       name = name.substr(0, equals);
     }
     const bool known = name == "-c" || name == "--config" || name == "--data-dir" || name == "--listen" ||
-                       name == "--to" || name == "--topic" || name == "--log" || name == "--roles" || name == "--speed";
+                       name == "--to" || name == "--topic" || name == "--log" || name == "--roles";
     if (!known) return refuse("unknown option '" + std::string(name) + "'");
     if (!value) {
       if (i + 1 == arguments.size()) return refuse("'" + std::string(name) + "' wants a value");
@@ -79,14 +94,6 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     if (name == "--roles") options.flags.push_back({"--roles", {"roles"}, *value});
     if (name == "--to") to = *value;
     if (name == "--topic") topic = *value;
-    if (name == "--speed") {
-#ifdef BARTLEBY_TESTING
-      options.speed = std::strtod(value->c_str(), nullptr);
-      if (options.speed < 1 || options.speed > 10000) return refuse("--speed is a number from 1 to 10000");
-#else
-      return refuse("unknown option '--speed'");
-#endif
-    }
   }
   if (to.has_value() != topic.has_value()) return refuse("--to and --topic belong together");
   if (to) {
@@ -132,6 +139,8 @@ std::expected<Config, std::string> configuration(const Options& options, const H
 int serve(std::span<const std::string_view> arguments, const Handlers& handlers) {
   Options options;
   if (const auto status = read(arguments, options)) return *status;
+  const auto scale = time_scale();
+  if (!scale) return refuse("BARTLEBY_TIME_SCALE is a number from 1 to 10000");
   auto config = configuration(options, handlers);
   if (!config) {
     std::cerr << config.error();
@@ -145,7 +154,7 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
   ::signal(SIGPIPE, SIG_IGN);
 
   Log log(config->log_format, config->log_level);
-  const SystemClock clock(options.speed);
+  const SystemClock clock(*scale);
   const std::string data_dir = config->data_dir;
   const std::size_t workers = config->workers.size();
   auto instance = Instance::start(std::move(*config), handlers, clock, log, [&log](const std::string& why) {

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""Reads the finished program and checks that the hardening flags reached it. Usage: hardening.py PROGRAM"""
+"""Reads the finished program: hardening flags have reached it, switches of test builds have not.
 
+Usage: hardening.py PROGRAM
+"""
+
+import pathlib
 import re
 import subprocess
 import sys
@@ -25,6 +29,7 @@ def main():
         "stack_is_not_executable": stack and "E" not in stack.group(1),
         "no_segment_writable_and_executable": not re.search(r"LOAD .*\sRWE\s", segments),
         "stack_canary": "__stack_chk_fail" in symbols,
+        "no_switch_of_test_builds": b"BARTLEBY_TIME_SCALE" not in pathlib.Path(program).read_bytes(),
         "no_search_path_inside": not re.search(r"\((RPATH|RUNPATH)\)", dynamic),
     }
     for name, passed in checks.items():

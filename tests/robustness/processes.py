@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Real processes under load: killed, stopped, and beside a dead endpoint. Usage: processes.py PROGRAM [--long]
+"""Real processes under load: killed, stopped, and beside a dead endpoint.
 
-Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
+Usage: processes.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build, with `replay` and a `bartleby` whose
+clock can be hurried. Prints a line per check. Without --long each kill and stop is done 20 times, with it 200 times.
 """
 
 import collections
 import http.client
 import json
+import os
 import pathlib
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -20,14 +23,28 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from processes import (TOPIC, Bartleby, Endpoint, Sender, all_over, disorder, flaky, wait_for,  # noqa: E402
                        worker_file)
 
+TOOLS = pathlib.Path(sys.argv[2]).resolve()
 GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
+
+
+def replayed(folder, lives):
+    """What the engines of all lives were told, told again: they must answer the same. Returns how many steps."""
+    files = sorted(pathlib.Path(folder).glob("*.events"))
+    assert len(files) == lives, f"{len(files)} recordings of {lives} lives"
+    done = subprocess.run([TOOLS / "replay", *files], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    lines = done.stdout.splitlines()
+    assert len(lines) == lives and all(": identical" in line for line in lines), done.stdout[-3000:]
+    return sum(int(line.split(": ")[1].split(" steps")[0]) for line in lines)
 
 
 def kill_9(program, rounds):
     chooser = random.Random(7)
     with tempfile.TemporaryDirectory() as folder:
         endpoint = Endpoint(flaky(0.2, 3))
-        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url))
+        recordings = pathlib.Path(folder, "recordings")
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url),
+                            {**os.environ, "BARTLEBY_RECORD": str(recordings)})
         bartleby.start()
         sender = Sender(bartleby, TOPIC)
         try:
@@ -48,7 +65,10 @@ def kill_9(program, rounds):
             assert all(int(letter["value"][1:]) % 97 == 13 for letter in letters), "a letter that need not have been"
             values = [letter["value"] for letter in letters]
             assert len(values) == len(set(values)), "a message became a letter twice"
-            return f"{rounds} kills, {len(acknowledged)} messages, {len(letters)} letters, 0 lost"
+            assert bartleby.terminate() == 0
+            steps = replayed(recordings, bartleby.starts)
+            return (f"{rounds} kills, {len(acknowledged)} messages, {len(letters)} letters, 0 lost; "
+                    f"{steps} recorded steps replayed identically")
         finally:
             sender.stop()
             bartleby.end()
@@ -120,6 +140,55 @@ def attempts_and_due_times_survive(program, _rounds):
             wait_for("the letter", lambda: bartleby.messages(f"{TOPIC}.dlq"))
             headers = dict(bartleby.messages(f"{TOPIC}.dlq")[0]["headers"])
             assert headers["bartleby-reason"] == "GIVEN_UP" and headers["bartleby-attempts"] == "3", headers
+            return ""
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
+def hurried(_program, _rounds):
+    """A process whose clocks run 60 times as fast: 30 s of a schedule pass in half a second, the calendar with them."""
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint(lambda message: 500 if message["attempt"] < 3 else 200)
+        arguments = worker_file(folder, endpoint.url)
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("[20ms, 50ms, 100ms], timeout: 5s", "[30s, 1h], timeout: 10m"))
+        bartleby = Bartleby(TOOLS / "bartleby", folder, arguments, {**os.environ, "BARTLEBY_TIME_SCALE": "60"})
+        bartleby.start()
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+
+            def parked(attempts):
+                items = bartleby.get(f"/api/v1/workers/{TOPIC}/parked")["items"]
+                return items[0] if items and items[0]["attempts"] == attempts else None
+
+            wait_for("the second failure", lambda: parked(2), 20)
+            item = parked(2)
+            between = stamp(item["last_failure_at"]) - stamp(item["first_failure_at"])
+            assert between >= 30, f"only {between} s of the calendar between two attempts that are 30 s apart"
+            until = stamp(item["due"]) - stamp(item["last_failure_at"])
+            assert 3600 <= until < 3601, f"due {until} s after the failure, not an hour"
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m2", {"Bartleby-Key": "k"})
+            sent = stamp(bartleby.messages(TOPIC)[1]["timestamp"])
+            assert sent >= stamp(item["last_failure_at"]), "the log has another calendar"
+            return f"{between:.0f} s of its calendar"
+        finally:
+            bartleby.end()
+            endpoint.end()
+
+
+def recording_in_vain(program, _rounds):
+    """A folder that cannot be written to: it is said, and the work is done all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        endpoint = Endpoint()
+        pathlib.Path(folder, "file").write_text("")
+        bartleby = Bartleby(program, folder, worker_file(folder, endpoint.url),
+                            {**os.environ, "BARTLEBY_RECORD": str(pathlib.Path(folder, "file", "below"))})
+        bartleby.start()
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+            wait_for("the message", endpoint.succeeded)
+            assert "recording_stopped" in bartleby.log.read_text(), bartleby.log.read_text()
             return ""
         finally:
             bartleby.end()
@@ -347,8 +416,8 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
     good = True
-    for check in (kill_9, sigterm, attempts_and_due_times_survive, one_slow_key_holds_nobody, dead_downstream,
-                  wrong_deploy, reload, hangup_while_stopping, pulled):
+    for check in (kill_9, sigterm, attempts_and_due_times_survive, hurried, recording_in_vain,
+                  one_slow_key_holds_nobody, dead_downstream, wrong_deploy, reload, hangup_while_stopping, pulled):
         try:
             print(f"ok {check.__name__} {check(program, rounds)}", flush=True)
         except Exception:  # the next check still runs

@@ -120,6 +120,7 @@ void World::start(Process& p) {
   topic.traits.compacted = options_.has(Fault::kCompaction);
   c.topics[kSource] = topic;
   c.admit = [this](const std::string&, const LogRecord& r) { return admit(r); };
+  c.record = record_;
   p.pump = std::make_unique<Pump>(
       std::move(c), *p.fragile,
       [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,8 @@ class World {
  public:
   World(const Options& options, Coverage& coverage, bool trace);
   ~World();
+  // Every life of every process is recorded by what this makes. Before `run`.
+  void record(std::function<std::unique_ptr<EventRecorder>(const EngineConfig&)> make) { record_ = std::move(make); }
   RunResult run();
 
  private:
@@ -141,6 +144,7 @@ class World {
   void mix(std::uint64_t value) { hash_ = combine(hash_, value); }
 
   const Options& options_;
+  std::function<std::unique_ptr<EventRecorder>(const EngineConfig&)> record_;
   Coverage& coverage_;
   const bool trace_;
   Scheduler scheduler_;

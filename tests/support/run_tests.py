@@ -163,8 +163,8 @@ def fresh_seed():
 def program_suites(build, seeds):
     """The test programs. Which there are is known from their sources, so that none is left out in silence."""
     tests = ROOT / "tests"
-    sources = [("unit_tests", "unit/*.cc"), ("contract_tests", "contract/*.cc"), ("sim_tests", "sim/*_test.cc"),
-               ("integration_tests", "integration/*.cc")]
+    sources = [("unit_tests", "unit/*.cc"), ("contract_tests", "contract/*.cc"), ("scenario_tests", "scenario/*.cc"),
+               ("sim_tests", "sim/*_test.cc"), ("integration_tests", "integration/*.cc")]
     suites = [Suite(name, [str(build / "bin" / name)], "gtest") for name, glob in sources if any(tests.glob(glob))]
     if (tests / "sim/main.cc").exists():
         start, origin = fresh_seed()
@@ -184,7 +184,7 @@ def all_suites(build, seeds):
         Suite("cli", [python, str(house / "cli.py"), program], "lines"),
         Suite("readme", [python, str(house / "readme_session.py"), program], "lines"),
         Suite("installed", [python, str(house / "installed.py"), str(ROOT / "build/release")], "lines"),
-        Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program], "lines"),
+        Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program, str(build / "bin")], "lines"),
         Suite("deaths", [python, str(ROOT / "tests/robustness/deaths.py"), str(build / "bin/bartleby")], "lines"),
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),

@@ -1,3 +1,7 @@
+#include "base/clock.h"
+
+#include <algorithm>
+
 #include "adapters/broker/embedded/options.h"
 
 namespace bartleby::embedded {
@@ -5,11 +9,12 @@ namespace {
 
 class MachineClock : public Clock {
  public:
+  explicit MachineClock(std::function<Timestamp()> calendar) : calendar_(std::move(calendar)) {}
+
   Now now() override {
-    const auto steady = std::chrono::steady_clock::now().time_since_epoch();
-    const auto wall = std::chrono::system_clock::now().time_since_epoch();
-    return {Instant(std::chrono::duration_cast<Duration>(steady)),
-            Timestamp(std::chrono::duration_cast<Duration>(wall))};
+    Now both = system_now();
+    if (calendar_) both.wall = calendar_();
+    return both;
   }
 
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& ready, Instant until, bool) override {
@@ -17,10 +22,15 @@ class MachineClock : public Clock {
     const Duration left = std::min(until - now().steady, kLongest);
     if (left > Duration(0)) ready.wait_for(lock, left);
   }
+
+ private:
+  const std::function<Timestamp()> calendar_;
 };
 
 }  // namespace
 
-std::shared_ptr<Clock> machine_clock() { return std::make_shared<MachineClock>(); }
+std::shared_ptr<Clock> machine_clock(std::function<Timestamp()> calendar) {
+  return std::make_shared<MachineClock>(std::move(calendar));
+}
 
 }  // namespace bartleby::embedded

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,7 +24,9 @@ class Clock {
   virtual void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& ready, Instant until, bool quiet) = 0;
 };
 
-std::shared_ptr<Clock> machine_clock();
+// Waits by the machine's steady clock; records are stamped with `calendar`, absent: the machine's. Whoever runs on a
+// faster clock says in real time how long a poll may wait, as to any other broker.
+std::shared_ptr<Clock> machine_clock(std::function<Timestamp()> calendar = {});
 
 struct Options {
   std::string folder;            // made if missing; holds log.db and its lock
