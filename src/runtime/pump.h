@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/explain.h"
 #include "ports/broker.h"
+#include "runtime/worker_figures.h"
 
 namespace bartleby {
 
@@ -42,7 +43,8 @@ struct PumpConfig {
   std::map<std::string, SourceTopic> topics;
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
   std::string outcomes = "bartleby.outcomes";
-  Duration tail{1000};  // how often the journal is looked at for obituaries
+  Duration tail{1000};               // how often the journal is looked at for obituaries
+  WorkerFigures* figures = nullptr;  // where it counts; nowhere
 };
 
 struct HandledRun {
@@ -96,6 +98,7 @@ class Pump {
   bool failed() const { return failed_; }  // the member is out; a new pump with a new member goes on
   const Engine& engine() const { return engine_; }
   const TopicPartition* where(PartitionRef ref) const;
+  std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
   std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
   // Messages that wait for their next attempt, or for people; at most `limit`.
   std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;
@@ -121,6 +124,7 @@ class Pump {
     Offset tail_from{0};
     Instant next_tail = kNever;
     bool tailing = false;
+    std::size_t metadata_bytes = 0;
   };
   enum class Asked : std::uint8_t { kOffsets, kFence, kLog, kJournalEnd, kJournal, kMessage, kSweep, kTailEnd, kTail };
   struct Request {
@@ -145,6 +149,8 @@ class Pump {
   std::uint32_t new_story(JournalStory story);
   std::uint32_t refusal_story(const std::string& topic, Refusal why);
   void tail_journals(Now now);
+  void count_runs() const;
+  void count_write(bool done);
 
   PumpConfig config_;
   Member& member_;
@@ -171,6 +177,8 @@ class Pump {
   };
   std::vector<Planned> planned_of_;  // of the write in flight, by record
   WriteSerial write_serial_;
+  std::optional<Instant> write_began_;                  // until it is answered
+  std::map<std::string, std::uint64_t> write_letters_;  // of it, by topic
   std::vector<std::pair<PartitionRef, TopicPartition>> write_partitions_;
   Now now_{};
   bool stopped_ = false;

@@ -27,8 +27,8 @@ struct Runner::Stretch {
   std::atomic<int> turn{0};
 };
 
-Runner::Runner(Settings settings, const Clock& clock, Done done)
-    : settings_(std::move(settings)), clock_(clock), done_(std::move(done)) {}
+Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done)
+    : settings_(std::move(settings)), clock_(clock), figures_(figures), done_(std::move(done)) {}
 
 Runner::~Runner() { BARTLEBY_ASSERT(idle()); }
 
@@ -46,7 +46,7 @@ void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage>
     if (!gate) gate = std::make_shared<Gate>();
     stretch->gate = gate;
   }
-  counters_.running.fetch_add(1);
+  figures_.running.fetch_add(1);
   next(stretch);
 }
 
@@ -111,14 +111,10 @@ void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision
   Stretch& s = *stretch;
   if (decision.unrun) return finish(s, std::nullopt);  // what is left goes back to the queue, uncounted
   const Now now = clock_.now();
-  const double seconds = static_cast<double>((now.steady - s.began).count()) / 1000;
-  std::size_t bucket = 0;
-  while (bucket < AttemptCounters::kSeconds.size() && seconds > AttemptCounters::kSeconds[bucket]) ++bucket;
-  counters_.buckets[bucket].fetch_add(1, std::memory_order_relaxed);
-  counters_.total_us.fetch_add(static_cast<std::uint64_t>((now.steady - s.began).count()) * 1000,
-                               std::memory_order_relaxed);
-  counters_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
-  counters_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  figures_.attempt_time.observe(now.steady - s.began);
+  figures_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
+  figures_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
   s.current.reset();
   if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
   ++s.done;
@@ -130,7 +126,7 @@ void Runner::finish(const Stretch& stretch, std::optional<Decision> last) {
   const Token token = stretch.token;
   const std::uint32_t done = stretch.done;
   done_(stretch.life, {token, done, std::move(last)});
-  counters_.running.fetch_sub(1);  // last: nothing of the runner is touched after it
+  figures_.running.fetch_sub(1);  // last: nothing of the runner is touched after it
 }
 
 }  // namespace bartleby
