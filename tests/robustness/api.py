@@ -103,7 +103,8 @@ def claimed(api, worker="pulled"):
 
 
 def send(api, value, key="k"):
-    status, body = api.call("POST", "/api/v1/topics/pulled/messages", value, {"Bartleby-Key": key, "Content-Type": "x/y"})
+    headers = {"Bartleby-Key": key, "Content-Type": "x/y"}
+    status, body = api.call("POST", "/api/v1/topics/pulled/messages", value, headers)
     assert status == 200, body
     return body
 
