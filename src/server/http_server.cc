@@ -109,6 +109,7 @@ struct HttpServer::State {
   asio::io_context context;
   asio::ip::tcp::acceptor acceptor;
   std::vector<std::jthread> threads;
+  std::uint16_t port = 0;  // known as long as the server is, not only while it listens
   std::atomic<bool> accepting{true};
   std::atomic<std::size_t> connections{0};
   std::mutex mutex;
@@ -308,6 +309,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
   if (failed)
     return fail(ErrorCode::kUnavailable, "cannot listen on " + state->options.address + ":" +
                                              std::to_string(state->options.port) + ": " + failed.message());
+  state->port = state->acceptor.local_endpoint().port();
   asio::co_spawn(state->acceptor.get_executor(), state->accept(state),
                  [state](std::exception_ptr) { state->accepting = false; });
   for (std::size_t i = 0; i < state->options.threads; ++i)
@@ -319,7 +321,7 @@ HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) 
 
 HttpServer::~HttpServer() { stop(); }
 
-std::uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+std::uint16_t HttpServer::port() const { return state_->port; }
 
 void HttpServer::State::tell_all(void (*what)(Connection&)) {
   const std::lock_guard lock(mutex);
