@@ -22,13 +22,22 @@ struct Runner::Stretch {
   std::uint32_t done = 0;
   Instant began{};
   std::shared_ptr<Gate> gate;
+  std::shared_ptr<const std::vector<RetryPolicy>> policies;
   std::shared_ptr<AttemptIn> current;
   // A handler that answers from inside `start` must not make the stack deeper with every message.
   std::atomic<int> turn{0};
 };
 
 Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done)
-    : settings_(std::move(settings)), clock_(clock), figures_(figures), done_(std::move(done)) {}
+    : settings_(std::move(settings)), clock_(clock), figures_(figures), done_(std::move(done)) {
+  set_policies(settings_.policies);
+}
+
+void Runner::set_policies(const std::vector<RetryPolicy>& policies) {
+  BARTLEBY_ASSERT(policies.size() == settings_.handlers.size());
+  const std::lock_guard lock(mutex_);
+  policies_ = std::make_shared<const std::vector<RetryPolicy>>(policies);
+}
 
 Runner::~Runner() { BARTLEBY_ASSERT(idle()); }
 
@@ -45,6 +54,7 @@ void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage>
     std::shared_ptr<Gate>& gate = gates_[run.token.ref];
     if (!gate) gate = std::make_shared<Gate>();
     stretch->gate = gate;
+    stretch->policies = policies_;
   }
   figures_.running.fetch_add(1);
   next(stretch);
@@ -71,7 +81,8 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
   do {
     Stretch& s = *stretch;
     const RunMessage& m = s.messages[s.done];
-    const Case& c = settings_.cases[m.case_id];
+    Handler& handler = *settings_.handlers[m.case_id];
+    const RetryPolicy& policy = (*s.policies)[m.case_id];
     const Now now = clock_.now();
     auto attempt = std::make_shared<AttemptIn>();
     attempt->worker = settings_.worker;
@@ -87,11 +98,11 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     attempt->message_id = message_id(origin);
     attempt->idempotency_key = attempt->message_id;
     attempt->number = s.done == 0 ? s.attempt : 1;
-    attempt->max = c.policy.max_attempts;
+    attempt->max = policy.max_attempts;
     attempt->alone = s.alone;
-    attempt->deadline = now.steady + c.policy.timeout;
-    attempt->deadline_wall = now.wall + c.policy.timeout;
-    if (!c.handler->in_process()) attempt->token = new_attempt_token();
+    attempt->deadline = now.steady + policy.timeout;
+    attempt->deadline_wall = now.wall + policy.timeout;
+    if (!handler.in_process()) attempt->token = new_attempt_token();
     {
       const std::lock_guard lock(s.gate->mutex);
       if (s.gate->closed) {
@@ -103,7 +114,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     }
     s.began = now.steady;
     s.current = attempt;
-    c.handler->start(attempt, [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
+    handler.start(attempt, [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
   } while (stretch->turn.fetch_sub(1) > 1);
 }
 

@@ -24,13 +24,10 @@ namespace bartleby {
 
 class Runner {
  public:
-  struct Case {
-    std::shared_ptr<Handler> handler;
-    RetryPolicy policy;
-  };
   struct Settings {
     std::string cluster, worker, group;
-    std::vector<Case> cases;
+    std::vector<std::shared_ptr<Handler>> handlers;  // by case
+    std::vector<RetryPolicy> policies;               // at the start
   };
   using Done = std::function<void(std::uint64_t life, HandledRun)>;
 
@@ -40,6 +37,8 @@ class Runner {
   // `life` comes back with what the stretch came to.
   void run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages);
   void release(PartitionRef ref);
+  // For stretches that begin from now on; by case, as many as before.
+  void set_policies(const std::vector<RetryPolicy>& policies);
   bool idle() const { return figures_.running.load() == 0; }
 
  private:
@@ -56,6 +55,7 @@ class Runner {
   const Done done_;
   std::mutex mutex_;
   std::map<PartitionRef, std::shared_ptr<Gate>> gates_;
+  std::shared_ptr<const std::vector<RetryPolicy>> policies_;
 };
 
 }  // namespace bartleby

@@ -64,10 +64,7 @@ Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, O
 }
 
 Runner::Settings runner_settings(const WorkerSpec& spec) {
-  Runner::Settings s{spec.cluster, spec.name, spec.group, {}};
-  BARTLEBY_ASSERT(spec.handlers.size() == spec.engine.cases.size());
-  for (std::size_t i = 0; i < spec.handlers.size(); ++i) s.cases.push_back({spec.handlers[i], spec.engine.cases[i]});
-  return s;
+  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases};
 }
 
 // As `prepare` names them.
@@ -93,6 +90,7 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
       log_(log),
       broken_(std::move(broken)),
       started_at_(clock.now().wall),
+      engine_(spec_.engine),
       figures_(dead_letter_topics(spec_)),
       runner_(runner_settings(spec_), clock, figures_, [this](std::uint64_t life, HandledRun run) {
         const std::lock_guard lock(mutex_);
@@ -219,7 +217,7 @@ bool Worker::join() {
   if (!member) return trouble("cannot join the group", member.error()), false;
   member_ = std::move(*member);
   PumpConfig config;
-  config.engine = spec_.engine;
+  config.engine = engine_;
   config.engine.seed = hash64(member_->transactional_id());
   config.engine.in_process =
       std::ranges::any_of(spec_.handlers, [](const auto& handler) { return handler->in_process(); });

@@ -102,6 +102,8 @@ class Worker {
   // How many messages it meant.
   Result<std::size_t> order(ParkedOrder::What what, const ParkedFilter& filter);
   Result<void> pause(bool paused);
+  // Changes what may change while it runs; as many cases as before.
+  Result<void> apply(const LiveSettings& settings);
 
  private:
   using Task = std::move_only_function<void()>;
@@ -125,6 +127,7 @@ class Worker {
   Log& log_;
   const Broken broken_;
   const Timestamp started_at_;
+  EngineConfig engine_;  // of the next member; the worker's thread alone
   WorkerFigures figures_;
 
   std::mutex mutex_;        // of the four below, which other threads fill

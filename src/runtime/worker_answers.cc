@@ -165,4 +165,12 @@ Result<void> Worker::pause(bool paused) {
   });
 }
 
+Result<void> Worker::apply(const LiveSettings& settings) {
+  return ask<void>([this, live = std::make_shared<const LiveSettings>(settings)] {
+    live->apply_to(engine_);
+    runner_.set_policies(live->cases);
+    if (pump_) pump_->tell(SettingsIn{live});
+  });
+}
+
 }  // namespace bartleby

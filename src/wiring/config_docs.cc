@@ -53,11 +53,10 @@ the first that matches decides.
 ## Reading it again
 
 On SIGHUP the file is read again; with a mistake in it the old configuration stays. The column "A change" says what
-becomes of a worker: *live* and *restarts* stop that worker cleanly and start it anew, *next start* waits until the
-process is started again. A clean stop lets running attempts end; attempts made, due times and the order of keys stay,
-and nothing runs twice. What is marked *live* asks for no other partitions or handlers, and yet restarts: an engine
-keeps its settings as long as it lives, and so they are what the simulation has proved. Parked messages keep the due
-time they have; the new schedule counts from their next failure on.
+becomes of a worker: *live* applies at once, *restarts* stops that worker cleanly and starts it anew, *next start*
+waits until the process is started again. Live, parked messages keep the due time they have; schedule, attempts and
+time-outs count from the next failure and attempt on. An open outage guard stays open, unless it is turned off.
+`concurrency` of a worker with C++ handlers in a pool restarts it.
 
 ## Keys
 

@@ -95,6 +95,7 @@ struct Instance::Parts {
   std::unique_ptr<Heartbeats> make_heartbeats();
   void tick(const std::stop_token& stopping);
   bool stop_workers(const std::vector<Running>& leaving);
+  bool apply(const WorkerSpec& fresh);
   void hand_over(const std::string& name);
 };
 
@@ -360,7 +361,7 @@ Result<void> Instance::reload(Config fresh) {
       const std::lock_guard lock(p.mutex);
       if (change.change == Change::kUnchanged && p.running.contains(change.worker)) continue;
     }
-    change.change = Change::kRestart;
+    if (change.change != Change::kLive) change.change = Change::kRestart;
     const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
     auto prepared = p.prepare_worker(*wanted);
     if (!prepared) return std::unexpected(prepared.error());
@@ -370,16 +371,38 @@ Result<void> Instance::reload(Config fresh) {
     if (change.change == Change::kUnchanged || !p.config.runs_workers) continue;
     std::string keys;
     for (const std::string& key : change.keys) keys += (keys.empty() ? "" : ", ") + key;
-    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}});
+    const auto next = successors.find(change.worker);
+    const bool live = change.change == Change::kLive && p.apply(next->second.spec);
+    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}, {"live", live}});
+    if (live) continue;
     p.hand_over(change.worker);
-    if (const auto next = successors.find(change.worker); next != successors.end())
-      p.start_worker(std::move(next->second));
+    if (next != successors.end()) p.start_worker(std::move(next->second));
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
   p.config.effective = std::move(fresh.effective);
   p.heartbeats->beat();
   return {};
+}
+
+// While it runs, where that is possible; else false, and it must be handed over.
+bool Instance::Parts::apply(const WorkerSpec& fresh) {
+  std::shared_ptr<Worker> worker;
+  {
+    const std::lock_guard lock(mutex);
+    const auto at = running.find(fresh.name);
+    if (at == running.end()) return false;
+    worker = at->second.worker;
+  }
+  // A pool has as many threads as it was made with.
+  const auto capacity = [](const WorkerSpec& spec) {
+    std::uint32_t threads = 0;
+    for (const auto& handler : spec.handlers) threads += handler->capacity();
+    return threads;
+  };
+  if (worker->spec().handlers.size() != fresh.handlers.size() || capacity(worker->spec()) != capacity(fresh))
+    return false;
+  return worker->apply(LiveSettings(fresh.engine)).has_value();
 }
 
 // Its successor can begin as soon as the partitions are free; a handler that takes longer ends by itself.
@@ -412,8 +435,8 @@ bool Instance::stop() {
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
   const bool whole = p.stop_workers(leaving);
-  p.heartbeats.reset();
   if (p.server) p.server->stop();
+  p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();
   if (p.ticker.joinable()) p.ticker.join();
   p.recorder->clear();
