@@ -132,7 +132,7 @@ std::string explain_text(const Known& known, const Session& session, bool one_me
   return out;
 }
 
-std::expected<Known, Failure> ask(Session& session, const std::string& worker, std::optional<Place> place,
+std::expected<Known, Failure> ask(Session& session, const std::string& worker, const std::optional<Place>& place,
                                   const std::optional<std::string>& key, std::optional<std::int64_t> partition) {
   Known known{.worker = worker, .explanation = {}, .status = {}, .parked = {}};
   const std::string path = "/api/v1/workers/" + encoded(worker);
@@ -142,21 +142,11 @@ std::expected<Known, Failure> ask(Session& session, const std::string& worker, s
   auto parked = session.get(path + "/parked?limit=" + std::to_string(kMostParked));
   if (!parked) return std::unexpected(parked.error());
   known.parked = std::move(*parked);
-  if (key) {
-    for (const JsonValue& m : known.parked["items"].items())
-      if (m["key"].if_bytes() == *key)
-        place = Place{static_cast<std::int32_t>(m.integer("partition")), m.integer("offset")};
-    if (!place) {
-      const std::int64_t all = known.parked["count"].integer("value");
-      std::string text = "no message of key " + shown(*key) + " is parked at " + shown(worker);
-      text += all > kMostParked ? " among the first 500 of " + grouped(all) : ": nothing holds it back";
-      return refuse(exit_status::kNotFound, text);
-    }
-  }
   std::string question = "/api/v1/explain?worker=" + encoded(worker);
   if (place) partition = place->partition;
   if (partition) question += "&partition=" + std::to_string(*partition);
   if (place) question += "&offset=" + std::to_string(place->offset);
+  if (key) question += "&key=" + encoded(*key);
   auto explanation = session.get(question);
   if (!explanation) return std::unexpected(explanation.error());
   known.explanation = std::move(*explanation);

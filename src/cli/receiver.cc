@@ -21,6 +21,7 @@
 #include "cli/flaky.h"
 #include "cli/interrupt.h"
 #include "cli/text.h"
+#include "codec/duration_text.h"
 
 namespace bartleby::cli {
 namespace {
@@ -242,7 +243,7 @@ Ran run_receiver(const Arguments& arguments, const CliContext& context) {
   const auto rate = percent_from(fail_text);
   if (!rate) return refuse(exit_status::kUsage, "--fail is a share like 20%, not '" + shown(fail_text) + "'");
   const std::string slow_text = arguments.value("--slow").value_or("0s");
-  const auto slow = duration_from(slow_text);
+  const auto slow = duration_from_text(slow_text);
   if (!slow || *slow > std::chrono::hours(1))
     return refuse(exit_status::kUsage, "--slow is a time like 2s, at most 1h, not '" + shown(slow_text) + "'");
 

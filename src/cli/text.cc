@@ -1,10 +1,10 @@
 #include "cli/text.h"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 
+#include "codec/duration_text.h"
 #include "codec/time_text.h"
 #include "codec/utf8.h"
 
@@ -69,18 +69,8 @@ std::string clock_text(Timestamp at) {
   return whole.size() == 24 ? whole.substr(11, 8) : whole;
 }
 
-std::optional<Duration> duration_from(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || number < 0 || number > 1000000000) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  for (const Unit& u : kUnits)
-    if (u.name == unit) return Duration(number * u.ms);
-  return std::nullopt;
-}
-
 std::optional<Timestamp> moment_from(std::string_view text, Timestamp now) {
-  if (const auto span = duration_from(text)) return now - *span;
+  if (const auto span = duration_from_text(text)) return now - *span;
   if (!text.contains('-')) return std::nullopt;  // a bare number is no time that a person would write
   // Whatever is left out is the beginning of the day, minute or second.
   constexpr std::string_view kRest = "0000-00-00T00:00:00.000Z";

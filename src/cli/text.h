@@ -20,8 +20,6 @@ std::string ago_text(Timestamp at, Timestamp now);                  // `3m ago`,
 std::string ago_text(const std::string& time_text, Timestamp now);  // of a time as the server writes it; `-` if none
 std::string clock_text(Timestamp at);                               // `11:32:07`, UTC
 
-// `10m`, `36h`, `250ms`; also how durations are given to options.
-std::optional<Duration> duration_from(std::string_view text);
 // `2025-01-15`, `2025-01-15T10:30`, `…:00Z`, `….250Z` (UTC), or how long ago (`10m`).
 std::optional<Timestamp> moment_from(std::string_view text, Timestamp now);
 

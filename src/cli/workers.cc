@@ -18,7 +18,7 @@ Colour colour_of(const std::string& state) {
 std::string path_of(const std::string& worker) { return "/api/v1/workers/" + encoded(worker); }
 
 std::string last_message(const JsonValue& worker, Timestamp now) {
-  std::optional<Timestamp> last;
+  std::optional<Timestamp> last = time_from_text(worker.text("last_message_at"));  // heartbeats come later
   for (const JsonValue& instance : worker["instances"].items())
     if (const auto at = time_from_text(instance.text("last_message_at")); at && (!last || *at > *last)) last = at;
   return last ? ago_text(*last, now) : "-";

@@ -56,6 +56,30 @@ struct EngineConfig {
   std::uint64_t seed = 1;                  // of the jitter
 };
 
+// What may change while a worker runs. Parked messages keep the due time they have; everything else counts from now on.
+struct LiveSettings {
+  explicit LiveSettings(const EngineConfig& c)
+      : cases(c.cases),
+        guard(c.guard),
+        concurrency(c.concurrency),
+        max_parked(c.max_parked),
+        max_window(c.max_window) {}
+
+  void apply_to(EngineConfig& c) const {
+    c.cases = cases;
+    c.guard = guard;
+    c.concurrency = concurrency;
+    c.max_parked = max_parked;
+    c.max_window = max_window;
+  }
+
+  std::vector<RetryPolicy> cases;  // as many as before
+  std::optional<GuardConfig> guard;
+  std::uint32_t concurrency;
+  std::uint32_t max_parked;
+  std::int64_t max_window;
+};
+
 // What is known of a source topic.
 struct TopicTraits {
   std::optional<Duration> retention;

@@ -49,6 +49,10 @@ void Engine::take(const Event& event) {
           for (auto& [index, p] : partitions_) p->drain();
         } else if constexpr (std::is_same_v<T, PauseIn>) {
           paused_ = in.paused;
+        } else if constexpr (std::is_same_v<T, SettingsIn>) {
+          BARTLEBY_ASSERT(in.settings->cases.size() == shared_.config.cases.size());
+          in.settings->apply_to(shared_.config);
+          if (shared_.guard.set(in.settings->guard)) shared_.alarm(AlarmType::kGuardClosed, {}, Offset(0));
         } else if constexpr (std::is_same_v<T, AssignedIn> || std::is_same_v<T, RevokedIn> ||
                              std::is_same_v<T, LostIn> || std::is_same_v<T, RecordsIn> || std::is_same_v<T, ReadIn> ||
                              std::is_same_v<T, WriteIn> || std::is_same_v<T, ResolvedIn> ||

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -174,9 +175,12 @@ struct ParkedOrder {
 struct PauseIn {
   bool paused;
 };
+struct SettingsIn {
+  std::shared_ptr<const LiveSettings> settings;
+};
 struct StopIn {};
 
 using Event = std::variant<AssignedIn, RevokedIn, LostIn, RecordsIn, EndIn, OutOfRangeIn, OffsetsIn, FencedIn,
-                           JournalIn, ReadIn, LogIn, WriteIn, ResolvedIn, ParkedOrder, PauseIn, StopIn>;
+                           JournalIn, ReadIn, LogIn, WriteIn, ResolvedIn, ParkedOrder, PauseIn, SettingsIn, StopIn>;
 
 }  // namespace bartleby

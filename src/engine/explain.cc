@@ -150,6 +150,60 @@ class Explainer {
     return x;
   }
 
+  Explanation lane(Lane hash) const {
+    Explanation x = partition();
+    if (p_.phase_ != Phase::kRunning) return x;
+    x.answer.clear();
+    x.pinned_by.clear();
+    std::size_t more = 0;
+    bool in_log = false;
+    const auto add = [&](std::uint32_t lane) {
+      const LaneState& l = p_.lanes_[lane];
+      in_log = in_log || p_.spilled(l);
+      for (std::uint32_t i = l.head; i != kNone; i = p_.entries_[i].next) {
+        const Entry& e = p_.entries_[i];
+        if (e.state == State::kFinished || (e.record_flags & kKeyless)) continue;
+        if (x.pinned_by.size() < kPins)
+          x.pinned_by.push_back(pin(e, l));
+        else
+          ++more;
+      }
+    };
+    if (const std::uint32_t i = p_.table_.find(hash); i != kNone) add(i);
+    p_.each_slow([&](std::uint32_t lane) {  // those that have left their lane
+      if (p_.lanes_[lane].solo && p_.lanes_[lane].hash == hash) add(lane);
+    });
+    std::ranges::sort(x.pinned_by, {}, &Pin::offset);
+    if (x.pinned_by.empty() && !in_log) return x;
+    x.answer = x.pinned_by.empty() ? "its messages are to be read again from the log" : sentence(x.pinned_by.front());
+    if (const std::size_t others = x.pinned_by.size() + more; others > 1)
+      x.answer += "; " + std::to_string(others - 1) + (others == 2 ? " message" : " messages") + " of its key after it";
+    if (in_log && !x.pinned_by.empty()) x.answer += "; more may lie in the log";
+    x.answer += intake();
+    return x;
+  }
+
+  WaitingFigures figures() const {
+    WaitingFigures f;
+    p_.each_slow([&](std::uint32_t lane) {
+      const LaneState& l = p_.lanes_[lane];
+      // What has been decided lies before the current one.
+      for (std::uint32_t i = l.head; i != kNone && i != l.current; i = p_.entries_[i].next)
+        f.dying += p_.entries_[i].state == State::kDying ? 1u : 0u;
+      if (l.current == kNone) return;
+      const Entry& e = p_.entries_[l.current];
+      f.dying += e.state == State::kDying ? 1u : 0u;
+      const bool waits = e.state == State::kParked || e.state == State::kKept;
+      f.held_keys += waits && (e.next != kNone || p_.spilled(l)) ? 1u : 0u;
+    });
+    return f;
+  }
+
+  std::optional<Instant> due(std::uint32_t entry) const {
+    const Entry& e = p_.entries_[entry];
+    return e.facts == kNone ? std::nullopt : std::optional(p_.facts_[e.facts].due_steady);
+  }
+
   std::vector<WaitingMessage> waiting(Now now, std::optional<Offset> offset, std::optional<Kind> kind,
                                       std::size_t limit) const {
     std::vector<WaitingMessage> found;
@@ -223,6 +277,22 @@ std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Offse
   const PartitionEngine* p = engine.partition(ref);
   if (p == nullptr) return std::nullopt;
   return Explainer(engine, *p, now).message(offset);
+}
+
+std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Lane lane, Instant now) {
+  const PartitionEngine* p = engine.partition(ref);
+  if (p == nullptr) return std::nullopt;
+  return Explainer(engine, *p, now).lane(lane);
+}
+
+WaitingFigures waiting_figures(const Engine& engine, PartitionRef ref) {
+  const PartitionEngine* p = engine.partition(ref);
+  return p == nullptr ? WaitingFigures{} : Explainer(engine, *p, Instant{}).figures();
+}
+
+std::optional<Instant> due_of(const Engine& engine, const Token& token) {
+  const PartitionEngine* p = engine.partition(token.ref);
+  return p == nullptr ? std::nullopt : Explainer(engine, *p, Instant{}).due(token.entry);
 }
 
 }  // namespace bartleby

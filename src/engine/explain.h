@@ -1,7 +1,7 @@
 // Why something stands still, in words: a view of the engine's state, made on demand.
 //
-// Reads only. Answers three questions: what holds a partition's commit, what happens to one message, and why a
-// partition takes in nothing. Every sentence names the limit, the due time or the step that it waits for.
+// Reads only. Answers four questions: what holds a partition's commit, what happens to one message or to one key, and
+// why a partition takes in nothing. Every sentence names the limit, the due time or the step that it waits for.
 #pragma once
 
 #include <optional>
@@ -49,5 +49,17 @@ std::vector<WaitingMessage> waiting_messages(const Engine& engine, PartitionRef 
 std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Instant now);
 // What happens to the message at `offset`.
 std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Offset offset, Instant now);
+// What happens to the messages of a lane; `pinned_by` are they. An empty answer: none waits or runs here.
+std::optional<Explanation> explain(const Engine& engine, PartitionRef ref, Lane lane, Instant now);
+
+// What cannot be read off the partition at once.
+struct WaitingFigures {
+  std::size_t held_keys = 0;  // lanes with messages behind one that is parked or kept
+  std::size_t dying = 0;      // messages whose letter is not durable yet
+};
+WaitingFigures waiting_figures(const Engine& engine, PartitionRef ref);
+
+// When the message that this run began with was due; nullopt where it never waited.
+std::optional<Instant> due_of(const Engine& engine, const Token& token);
 
 }  // namespace bartleby

@@ -88,6 +88,14 @@ bool OutageGuard::succeeded(PartitionRef ref, Offset offset, bool again, Instant
   return true;
 }
 
+// What it has seen stays: an outage does not end because somebody changed how often it is probed.
+bool OutageGuard::set(std::optional<GuardConfig> config) {
+  const bool closes = open_ && !config;
+  if (!config) *this = OutageGuard(std::nullopt);
+  config_ = config;
+  return closes;
+}
+
 bool OutageGuard::tick(Instant now) {
   if (!config_) return false;
   if (spent_ && now - spent_since_ >= config_->within) {

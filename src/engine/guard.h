@@ -22,6 +22,9 @@ class OutageGuard {
  public:
   explicit OutageGuard(std::optional<GuardConfig> config) : config_(config) {}
 
+  // From now on. Returns true if that closed it: it is off.
+  bool set(std::optional<GuardConfig> config);
+
   // An attempt of a message ended. Returns true if that opened the guard.
   bool failed(Kind kind, PartitionRef ref, Offset offset, Now now, Duration longest);
   // `again`: it has failed before. Returns true if that closed it.

@@ -30,6 +30,11 @@ const TopicPartition* Pump::where(PartitionRef ref) const {
   return at == places_.end() || at->second.ref != ref ? nullptr : &at->second.tp;
 }
 
+std::size_t Pump::metadata_bytes(PartitionRef ref) const {
+  const auto at = places_.find(ref.index);
+  return at == places_.end() || at->second.ref != ref ? 0 : at->second.metadata_bytes;
+}
+
 std::uint32_t Pump::new_story(JournalStory story) {
   if (story.error == ErrorText{} && !story.record) return kNone;
   const std::uint32_t i = stories_.make();
@@ -83,9 +88,13 @@ void Pump::turn(Now now) {
   tail_journals(now);
 
   commands_.clear();
+  const std::uint64_t resolved = engine_.counters().resolved_done;
   if (recorder_) recorder_->before(events_, completions_, now);
   engine_.step(events_, completions_, now, commands_);
   if (recorder_) recorder_->after(commands_);
+  // Whether a write in doubt was done only the engine can say.
+  if (engine_.counters().resolved_done > resolved) count_write(true);
+  if (config_.figures != nullptr) count_runs();
   events_.clear();
   completions_.clear();
   batches_.clear();
@@ -114,6 +123,28 @@ void Pump::turn(Now now) {
     emits_.free(s);
   }
   for (const Alarm& a : commands_.alarms) alarm_(a, where(a.ref));
+}
+
+void Pump::count_runs() const {
+  for (const Run& r : commands_.runs) {
+    if (r.alone) config_.figures->suspects.fetch_add(1, std::memory_order_relaxed);
+    if (r.attempt == 1) continue;
+    if (const auto due = due_of(engine_, r.token))
+      config_.figures->timer_lateness.observe(std::max(Duration(0), now_.steady - *due));
+  }
+}
+
+void Pump::count_write(bool done) {
+  if (!write_began_) return;
+  if (config_.figures != nullptr) {
+    config_.figures->commit_time.observe(now_.steady - *write_began_);
+    if (done)
+      for (const auto& [topic, n] : write_letters_)
+        if (const auto at = config_.figures->letters.find(topic); at != config_.figures->letters.end())
+          at->second.fetch_add(n, std::memory_order_relaxed);
+  }
+  write_began_.reset();
+  write_letters_.clear();
 }
 
 Instant Pump::next_wakeup() const {
@@ -180,6 +211,8 @@ void Pump::take(BrokerEvent& event) {
           events_.push_back(OutOfRangeIn{in.ref, in.log_start, in.log_end});
         } else if constexpr (std::is_same_v<T, WriteAnswered>) {
           WriteIn out{in.serial, in.result, {}};
+          if (in.serial == write_serial_ && in.result != WriteResult::kUnknown)
+            count_write(in.result == WriteResult::kDone);
           if (in.serial == write_serial_)
             for (const RefusedRecord& r : in.refused)
               if (r.index < planned_of_.size())

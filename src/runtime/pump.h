@@ -20,6 +20,7 @@
 #include "engine/explain.h"
 #include "ports/broker.h"
 #include "runtime/recording.h"
+#include "runtime/worker_figures.h"
 
 namespace bartleby {
 
@@ -46,6 +47,7 @@ struct PumpConfig {
   Duration tail{1000};  // how often the journal is looked at for obituaries
   // Makes what records the engine's steps; absent or null: nothing does.
   std::function<std::unique_ptr<EventRecorder>(const EngineConfig& engine)> record;
+  WorkerFigures* figures = nullptr;  // where it counts; nowhere
 };
 
 struct HandledRun {
@@ -99,6 +101,7 @@ class Pump {
   bool failed() const { return failed_; }  // the member is out; a new pump with a new member goes on
   const Engine& engine() const { return engine_; }
   const TopicPartition* where(PartitionRef ref) const;
+  std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
   std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
   // Messages that wait for their next attempt, or for people; at most `limit`.
   std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;
@@ -124,6 +127,7 @@ class Pump {
     Offset tail_from{0};
     Instant next_tail = kNever;
     bool tailing = false;
+    std::size_t metadata_bytes = 0;
   };
   enum class Asked : std::uint8_t { kOffsets, kFence, kLog, kJournalEnd, kJournal, kMessage, kSweep, kTailEnd, kTail };
   struct Request {
@@ -148,6 +152,8 @@ class Pump {
   std::uint32_t new_story(JournalStory story);
   std::uint32_t refusal_story(const std::string& topic, Refusal why);
   void tail_journals(Now now);
+  void count_runs() const;
+  void count_write(bool done);
 
   PumpConfig config_;
   Member& member_;
@@ -175,6 +181,8 @@ class Pump {
   };
   std::vector<Planned> planned_of_;  // of the write in flight, by record
   WriteSerial write_serial_;
+  std::optional<Instant> write_began_;                  // until it is answered
+  std::map<std::string, std::uint64_t> write_letters_;  // of it, by topic
   std::vector<std::pair<PartitionRef, TopicPartition>> write_partitions_;
   Now now_{};
   bool stopped_ = false;

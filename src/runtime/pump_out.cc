@@ -69,15 +69,20 @@ void Pump::write(WritePlan& plan) {
   write_serial_ = plan.serial;
   write_partitions_.clear();
   planned_of_.clear();
+  write_began_ = now_.steady;
+  write_letters_.clear();
   for (PlannedCut& cut : plan.cuts) {
-    const Place* p = place(cut.ref);
+    Place* p = place(cut.ref);
     BARTLEBY_ASSERT(p != nullptr);
+    p->metadata_bytes = cut.metadata.size();
     write_partitions_.push_back({cut.ref, p->tp});
     w.offsets.push_back({cut.ref, cut.offset, std::move(cut.metadata)});
   }
   for (std::size_t i = 0; i < plan.records.size(); ++i) {
     const PlannedRecord& planned = plan.records[i];
-    write_record(planned, *place(plan.cuts[planned.partition].ref), w.records);
+    const Place& p = *place(plan.cuts[planned.partition].ref);
+    write_record(planned, p, w.records);
+    if (planned.type == RecordType::kLetter) ++write_letters_[p.topic->dlq.topic];
     while (planned_of_.size() < w.records.size())
       planned_of_.push_back({static_cast<std::uint32_t>(i),
                              planned.type == RecordType::kEmit ? w.records[planned_of_.size()].topic : ""});

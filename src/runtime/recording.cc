@@ -47,12 +47,11 @@ class EventFile {
   int fd_;
 };
 
-bool is_whole(const EngineConfig& config) {
-  return !config.cases.empty() && config.cases.size() <= kMaxCases &&
-         std::ranges::none_of(config.cases, [](const RetryPolicy& policy) {
-           const auto* schedule = std::get_if<Schedule>(&policy.backoff);
-           return schedule != nullptr && schedule->steps.empty();
-         });
+bool are_whole(const std::vector<RetryPolicy>& cases) {
+  return !cases.empty() && cases.size() <= kMaxCases && std::ranges::none_of(cases, [](const RetryPolicy& policy) {
+    const auto* schedule = std::get_if<Schedule>(&policy.backoff);
+    return schedule != nullptr && schedule->steps.empty();
+  });
 }
 
 bool has_cases(const EngineConfig& config, const std::vector<RecordRef>& records) {
@@ -172,7 +171,7 @@ Result<RecordingReader> RecordingReader::open(std::string_view bytes) {
   if (!*first || (*first)->type != kConfigFrame) return reader.malformed("there is no configuration");
   ByteReader in((*first)->payload, nullptr);
   in(reader.config_);
-  if (!in.good() || !in.left().empty() || !is_whole(reader.config_))
+  if (!in.good() || !in.left().empty() || !are_whole(reader.config_.cases))
     return reader.malformed("the configuration makes no sense");
   return reader;
 }
@@ -189,6 +188,9 @@ Result<bool> RecordingReader::next(RecordedStep& step) {
   const bool known = std::ranges::all_of(step.batches, [this](const auto& b) { return has_cases(config_, b); }) &&
                      std::ranges::all_of(step.events, [this](const Event& event) {
                        const auto* read = std::get_if<ReadIn>(&event);
+                       const auto* now = std::get_if<SettingsIn>(&event);
+                       if (now != nullptr)
+                         return now->settings->cases.size() == config_.cases.size() && are_whole(now->settings->cases);
                        return read == nullptr || has_cases(config_, read->records);
                      });
   if (!known) return malformed("a record of a case that there is not");

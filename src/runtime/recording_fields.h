@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,7 +56,7 @@ void fields(Archive& a, T& x) {
   } else if constexpr (kOneOf<T, RevokedIn, LostIn, ReadLog, ReadJournal, ReleasePartition>) {
     a(x.ref);
   } else if constexpr (kOneOf<T, StopIn, Stopped>) {
-  } else if constexpr (kOneOf<T, Schedule, Linear, PauseIn, ResolveWrite>) {
+  } else if constexpr (kOneOf<T, Schedule, Linear, PauseIn, SettingsIn, ResolveWrite>) {
     auto& [one] = x;
     a(one);
   } else if constexpr (kOneOf<T, Now, PartitionRef, EndIn, FencedIn, HeadEntry, JournalItem, RecordsIn, ReadOffsets,
@@ -70,7 +71,7 @@ void fields(Archive& a, T& x) {
   } else if constexpr (kOneOf<T, LogIn, ParkedOrder, Alarm>) {
     auto& [one, two, three, four] = x;
     a(one, two, three, four);
-  } else if constexpr (kOneOf<T, OffsetsIn, JournalIn, Obituary, Sweep>) {
+  } else if constexpr (kOneOf<T, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings>) {
     auto& [one, two, three, four, five] = x;
     a(one, two, three, four, five);
   } else if constexpr (kOneOf<T, GuardConfig, Run>) {
@@ -154,6 +155,7 @@ class ByteWriter {
     put(x.has_value());
     if (x) put(*x);
   }
+  void put_whole(const std::shared_ptr<const LiveSettings>& x) { put(*x); }
   template <class T>
   void put_whole(const std::vector<T>& x) {
     put_whole(std::span<const T>(x));
@@ -254,6 +256,11 @@ class ByteReader {
     get(there);
     x.reset();  // a default may have set it
     if (there) get(x.emplace());
+  }
+  void get_whole(std::shared_ptr<const LiveSettings>& x) {
+    LiveSettings settings{EngineConfig{}};
+    get(settings);
+    x = std::make_shared<const LiveSettings>(std::move(settings));
   }
   template <class T>
   void get_whole(std::vector<T>& x) {

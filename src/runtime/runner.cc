@@ -22,13 +22,22 @@ struct Runner::Stretch {
   std::uint32_t done = 0;
   Instant began{};
   std::shared_ptr<Gate> gate;
+  std::shared_ptr<const std::vector<RetryPolicy>> policies;
   std::shared_ptr<AttemptIn> current;
   // A handler that answers from inside `start` must not make the stack deeper with every message.
   std::atomic<int> turn{0};
 };
 
-Runner::Runner(Settings settings, const Clock& clock, Done done)
-    : settings_(std::move(settings)), clock_(clock), done_(std::move(done)) {}
+Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done)
+    : settings_(std::move(settings)), clock_(clock), figures_(figures), done_(std::move(done)) {
+  set_policies(settings_.policies);
+}
+
+void Runner::set_policies(const std::vector<RetryPolicy>& policies) {
+  BARTLEBY_ASSERT(policies.size() == settings_.handlers.size());
+  const std::lock_guard lock(mutex_);
+  policies_ = std::make_shared<const std::vector<RetryPolicy>>(policies);
+}
 
 Runner::~Runner() { BARTLEBY_ASSERT(idle()); }
 
@@ -45,8 +54,9 @@ void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage>
     std::shared_ptr<Gate>& gate = gates_[run.token.ref];
     if (!gate) gate = std::make_shared<Gate>();
     stretch->gate = gate;
+    stretch->policies = policies_;
   }
-  counters_.running.fetch_add(1);
+  figures_.running.fetch_add(1);
   next(stretch);
 }
 
@@ -71,7 +81,8 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
   do {
     Stretch& s = *stretch;
     const RunMessage& m = s.messages[s.done];
-    const Case& c = settings_.cases[m.case_id];
+    Handler& handler = *settings_.handlers[m.case_id];
+    const RetryPolicy& policy = (*s.policies)[m.case_id];
     const Now now = clock_.now();
     auto attempt = std::make_shared<AttemptIn>();
     attempt->worker = settings_.worker;
@@ -87,11 +98,11 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     attempt->message_id = message_id(origin);
     attempt->idempotency_key = attempt->message_id;
     attempt->number = s.done == 0 ? s.attempt : 1;
-    attempt->max = c.policy.max_attempts;
+    attempt->max = policy.max_attempts;
     attempt->alone = s.alone;
-    attempt->deadline = now.steady + c.policy.timeout;
-    attempt->deadline_wall = now.wall + c.policy.timeout;
-    if (!c.handler->in_process()) attempt->token = new_attempt_token();
+    attempt->deadline = now.steady + policy.timeout;
+    attempt->deadline_wall = now.wall + policy.timeout;
+    if (!handler.in_process()) attempt->token = new_attempt_token();
     {
       const std::lock_guard lock(s.gate->mutex);
       if (s.gate->closed) {
@@ -103,7 +114,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     }
     s.began = now.steady;
     s.current = attempt;
-    c.handler->start(attempt, [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
+    handler.start(attempt, [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
   } while (stretch->turn.fetch_sub(1) > 1);
 }
 
@@ -111,14 +122,10 @@ void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision
   Stretch& s = *stretch;
   if (decision.unrun) return finish(s, std::nullopt);  // what is left goes back to the queue, uncounted
   const Now now = clock_.now();
-  const double seconds = static_cast<double>((now.steady - s.began).count()) / 1000;
-  std::size_t bucket = 0;
-  while (bucket < AttemptCounters::kSeconds.size() && seconds > AttemptCounters::kSeconds[bucket]) ++bucket;
-  counters_.buckets[bucket].fetch_add(1, std::memory_order_relaxed);
-  counters_.total_us.fetch_add(static_cast<std::uint64_t>((now.steady - s.began).count()) * 1000,
-                               std::memory_order_relaxed);
-  counters_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
-  counters_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  figures_.attempt_time.observe(now.steady - s.began);
+  figures_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
+  figures_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
   s.current.reset();
   if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
   ++s.done;
@@ -130,7 +137,7 @@ void Runner::finish(const Stretch& stretch, std::optional<Decision> last) {
   const Token token = stretch.token;
   const std::uint32_t done = stretch.done;
   done_(stretch.life, {token, done, std::move(last)});
-  counters_.running.fetch_sub(1);  // last: nothing of the runner is touched after it
+  figures_.running.fetch_sub(1);  // last: nothing of the runner is touched after it
 }
 
 }  // namespace bartleby

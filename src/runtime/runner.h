@@ -7,7 +7,6 @@
 // are none.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,41 +18,28 @@
 #include "base/clock.h"
 #include "ports/handler.h"
 #include "runtime/pump.h"
+#include "runtime/worker_figures.h"
 
 namespace bartleby {
 
-// How attempts ended, counted where they end. Read by any thread.
-struct AttemptCounters {
-  static constexpr std::size_t kFates = 5;
-  static constexpr std::array<double, 14> kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                                      0.25,  0.5,    1,     2.5,  5,     10,   30};
-  std::array<std::atomic<std::uint64_t>, kFates> by_fate{};
-  std::array<std::atomic<std::uint64_t>, kSeconds.size() + 1> buckets{};
-  std::atomic<std::uint64_t> total_us{0};
-  std::atomic<std::int64_t> last_end_ms{0};  // wall clock; 0 = none yet
-  std::atomic<std::uint32_t> running{0};
-};
-
 class Runner {
  public:
-  struct Case {
-    std::shared_ptr<Handler> handler;
-    RetryPolicy policy;
-  };
   struct Settings {
     std::string cluster, worker, group;
-    std::vector<Case> cases;
+    std::vector<std::shared_ptr<Handler>> handlers;  // by case
+    std::vector<RetryPolicy> policies;               // at the start
   };
   using Done = std::function<void(std::uint64_t life, HandledRun)>;
 
-  Runner(Settings settings, const Clock& clock, Done done);
+  Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done);
   ~Runner();
 
   // `life` comes back with what the stretch came to.
   void run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages);
   void release(PartitionRef ref);
-  bool idle() const { return counters_.running.load() == 0; }
-  const AttemptCounters& counters() const { return counters_; }
+  // For stretches that begin from now on; by case, as many as before.
+  void set_policies(const std::vector<RetryPolicy>& policies);
+  bool idle() const { return figures_.running.load() == 0; }
 
  private:
   struct Gate;
@@ -65,10 +51,11 @@ class Runner {
 
   const Settings settings_;
   const Clock& clock_;
+  WorkerFigures& figures_;
   const Done done_;
   std::mutex mutex_;
   std::map<PartitionRef, std::shared_ptr<Gate>> gates_;
-  AttemptCounters counters_;
+  std::shared_ptr<const std::vector<RetryPolicy>> policies_;
 };
 
 }  // namespace bartleby

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 
 #include "base/assert.h"
 #include "base/death_point.h"
@@ -16,8 +15,6 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
-constexpr std::chrono::seconds kAnswerWithin{1};
-constexpr std::size_t kMaxTasks = 1000;
 
 struct AlarmText {
   AlarmType type;
@@ -68,10 +65,16 @@ Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, O
 }
 
 Runner::Settings runner_settings(const WorkerSpec& spec) {
-  Runner::Settings s{spec.cluster, spec.name, spec.group, {}};
-  BARTLEBY_ASSERT(spec.handlers.size() == spec.engine.cases.size());
-  for (std::size_t i = 0; i < spec.handlers.size(); ++i) s.cases.push_back({spec.handlers[i], spec.engine.cases[i]});
-  return s;
+  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases};
+}
+
+// As `prepare` names them.
+std::vector<std::string> dead_letter_topics(const WorkerSpec& spec) {
+  std::vector<std::string> names;
+  if (!spec.engine.dead_letters) return names;
+  for (const std::string& topic : spec.topics)
+    names.push_back(topic_name(spec.dead_letter, {topic, spec.group, spec.name, spec.cluster}));
+  return names;
 }
 
 }  // namespace
@@ -87,7 +90,10 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
       clock_(clock),
       log_(log),
       broken_(std::move(broken)),
-      runner_(runner_settings(spec_), clock, [this](std::uint64_t life, HandledRun run) {
+      started_at_(clock.now().wall),
+      engine_(spec_.engine),
+      figures_(dead_letter_topics(spec_)),
+      runner_(runner_settings(spec_), clock, figures_, [this](std::uint64_t life, HandledRun run) {
         const std::lock_guard lock(mutex_);
         if (life == life_) handled_.push_back(std::move(run));  // else of a member that is no more
         if (awake_ != nullptr) awake_->wake();
@@ -106,130 +112,6 @@ void Worker::stop() {
   const std::lock_guard lock(mutex_);
   if (awake_ != nullptr) awake_->wake();
   changed_.notify_all();
-}
-
-// ---- from other threads ----------------------------------------------------------------------------------
-
-template <class T>
-Result<T> Worker::ask(std::function<T()> question) {
-  // Whoever asks may have gone before the answer comes: both hold the place where it is put.
-  struct Asked {
-    std::promise<T> answer;
-    std::atomic<int> state{0};  // 1: it is being carried out; 2: nobody waits for it any more
-  };
-  auto asked = std::make_shared<Asked>();
-  std::future<T> future = asked->answer.get_future();
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped()) return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " has stopped");
-    if (tasks_.size() >= kMaxTasks) return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " is too busy");
-    tasks_.push_back([asked, question = std::move(question)] {
-      int waiting = 0;
-      if (!asked->state.compare_exchange_strong(waiting, 1)) return;
-      if constexpr (std::is_void_v<T>) {
-        question();
-        asked->answer.set_value();
-      } else {
-        asked->answer.set_value(question());
-      }
-    });
-    if (awake_ != nullptr) awake_->wake();
-    changed_.notify_all();
-  }
-  if (future.wait_for(kAnswerWithin) != std::future_status::ready) {
-    int waiting = 0;  // an order that is answered with "no" must not be carried out later
-    if (asked->state.compare_exchange_strong(waiting, 2))
-      return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " does not answer");
-    future.wait();
-  }
-  if constexpr (std::is_void_v<T>) {
-    future.get();
-    return {};
-  } else {
-    return future.get();
-  }
-}
-
-Result<WorkerStatus> Worker::status() {
-  Result<WorkerStatus> s = ask<WorkerStatus>([this] {
-    WorkerStatus out;
-    out.name = spec_.name;
-    out.group = spec_.group;
-    out.instance = spec_.instance;
-    out.state = state_.load();
-    out.trouble = trouble_;
-    out.running = runner_.counters().running.load();
-    if (!pump_) return out;
-    out.guard_open = pump_->engine().guard().open();
-    for (const auto& [ref, tp] : pump_->partitions()) {
-      const PartitionEngine* p = pump_->engine().partition(ref);
-      if (p == nullptr) continue;
-      PartitionStatus part{
-          .tp = tp, .state = {}, .committed = p->committed(), .frontier = p->frontier(), .log_end = {}};
-      part.state = p->phase() == Phase::kRunning                                       ? "running"
-                   : p->phase() == Phase::kRefused                                     ? "refused"
-                   : p->phase() == Phase::kDraining || p->phase() == Phase::kReleasing ? "handing over"
-                                                                                       : "taking over";
-      part.parked = p->parked();
-      part.held = p->held();
-      part.in_memory = p->in_memory();
-      out.partitions.push_back(std::move(part));
-    }
-    return out;
-  });
-  if (!s) return s;
-  if (const std::int64_t last = runner_.counters().last_end_ms.load(); last != 0)
-    s->last_message_at = timestamp_ms(last);
-  for (PartitionStatus& p : s->partitions) {  // asked here: the worker's thread must not wait for the broker
-    const auto range = broker_.log_range(p.tp);
-    p.log_end = range ? range->second : p.frontier;
-    s->parked += p.parked;
-    s->held += p.held;
-    const auto waiting = static_cast<std::int64_t>(p.parked + p.held);
-    s->lag += std::max<std::int64_t>(0, p.log_end.v - p.frontier.v) +
-              std::max<std::int64_t>(0, static_cast<std::int64_t>(p.in_memory) - waiting);
-  }
-  return s;
-}
-
-Result<std::vector<ParkedMessage>> Worker::parked(const ParkedFilter& filter, std::size_t limit) {
-  return ask<std::vector<ParkedMessage>>([this, filter, limit] {
-    return pump_ ? pump_->parked(filter, clock_.now(), limit) : std::vector<ParkedMessage>{};
-  });
-}
-
-Result<std::vector<Worker::Answer>> Worker::explain(std::optional<Partition> partition, std::optional<Offset> offset) {
-  return ask<std::vector<Answer>>([this, partition, offset] {
-    std::vector<Answer> answers;
-    if (!pump_) return answers;
-    const Instant now = clock_.now().steady;
-    for (const auto& [ref, tp] : pump_->partitions()) {
-      if (partition && *partition != tp.partition) continue;
-      const auto e =
-          offset ? bartleby::explain(pump_->engine(), ref, *offset, now) : bartleby::explain(pump_->engine(), ref, now);
-      if (e) answers.push_back({tp, *e});
-    }
-    return answers;
-  });
-}
-
-Result<std::size_t> Worker::order(ParkedOrder::What what, const ParkedFilter& filter) {
-  return ask<std::size_t>([this, what, filter]() -> std::size_t {
-    if (!pump_) return 0;
-    const std::size_t meant = pump_->parked(filter, clock_.now(), SIZE_MAX).size();
-    for (const auto& [ref, tp] : pump_->partitions())
-      if (!filter.tp || *filter.tp == tp) pump_->tell(ParkedOrder{what, ref, filter.offset, filter.kind});
-    return meant;
-  });
-}
-
-Result<void> Worker::pause(bool paused) {
-  return ask<void>([this, paused] {
-    paused_ = paused;
-    if (pump_) pump_->tell(PauseIn{paused});
-    if (state_.load() == WorkerState::kRunning || state_.load() == WorkerState::kPaused)
-      set_state(paused ? WorkerState::kPaused : WorkerState::kRunning);
-  });
 }
 
 // ---- the worker's thread ---------------------------------------------------------------------------------
@@ -336,7 +218,7 @@ bool Worker::join() {
   if (!member) return trouble("cannot join the group", member.error()), false;
   member_ = std::move(*member);
   PumpConfig config;
-  config.engine = spec_.engine;
+  config.engine = engine_;
   config.engine.seed = hash64(member_->transactional_id());
   config.engine.in_process =
       std::ranges::any_of(spec_.handlers, [](const auto& handler) { return handler->in_process(); });
@@ -347,6 +229,7 @@ bool Worker::join() {
   config.topics = sources_;
   config.admit = spec_.admit;
   if (!spec_.record.empty()) config.record = [this](const EngineConfig& engine) { return recorder(engine); };
+  config.figures = &figures_;
   pump_ = std::make_unique<Pump>(
       std::move(config), *member_,
       [this](const Run& run, std::span<const RunMessage> messages) {
@@ -403,6 +286,9 @@ void Worker::turn() {
   const Now now = clock_.now();
   if (pump_->has_handled()) death_point("attempt.answered");
   pump_->turn(now);
+  const EngineCounters& counters = pump_->engine().counters();
+  figures_.stale_replies.store(before_.stale_replies + counters.stale_replies, std::memory_order_relaxed);
+  figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
 }
@@ -426,6 +312,8 @@ void Worker::part() {
     handled_.clear();
   }
   death_point("stop.released");
+  before_.stale_replies += pump_->engine().counters().stale_replies;
+  before_.dropped += pump_->engine().counters().dropped;
   member_->leave();
   pump_.reset();
   member_.reset();

@@ -47,7 +47,11 @@ struct PartitionStatus {
   TopicPartition tp;
   std::string state;  // running, taking over, …
   Offset committed, frontier, log_end;
-  std::size_t parked = 0, held = 0, in_memory = 0;
+  std::size_t parked = 0, held = 0, held_keys = 0, in_memory = 0;
+  std::size_t dlq_pending = 0;     // letters that are not written yet
+  std::size_t metadata_bytes = 0;  // of the last commit
+  std::int64_t lag = 0;            // after the committed offset
+  std::int64_t effective_lag = 0;  // what could run now and has not
 };
 
 struct WorkerStatus {
@@ -55,8 +59,10 @@ struct WorkerStatus {
   WorkerState state = WorkerState::kStarting;
   std::string trouble;  // why it does not run, in words; empty when it does
   std::vector<PartitionStatus> partitions;
-  std::size_t parked = 0, held = 0;
-  std::int64_t lag = 0;  // effective: what could run now and has not
+  std::size_t parked = 0, held = 0, held_keys = 0, dlq_pending = 0;  // of all partitions
+  std::size_t metadata_bytes_max = 0;
+  std::int64_t effective_lag = 0;
+  bool pinned = false;  // a message that waits holds a commit
   std::uint32_t running = 0;
   bool guard_open = false;
   std::optional<Timestamp> last_message_at;
@@ -78,7 +84,10 @@ class Worker {
   bool stopped() const { return state_.load() == WorkerState::kStopped; }
 
   const WorkerSpec& spec() const { return spec_; }
-  const AttemptCounters& attempts() const { return runner_.counters(); }
+  const WorkerFigures& figures() const { return figures_; }
+  Timestamp started_at() const { return started_at_; }
+  std::optional<Timestamp> last_message_at() const;
+  bool stopping() const { return stopping_.load(); }
   std::uint64_t alarms(AlarmType type) const { return alarms_[static_cast<std::size_t>(type)].load(); }
 
   Result<WorkerStatus> status();
@@ -89,9 +98,13 @@ class Worker {
     Explanation explanation;
   };
   Result<std::vector<Answer>> explain(std::optional<Partition> partition, std::optional<Offset> offset);
+  // What happens to the messages of a key, by partition. An empty answer: none waits or runs there.
+  Result<std::vector<Answer>> explain_key(std::string_view key, std::optional<Partition> partition);
   // How many messages it meant.
   Result<std::size_t> order(ParkedOrder::What what, const ParkedFilter& filter);
   Result<void> pause(bool paused);
+  // Changes what may change while it runs; as many cases as before.
+  Result<void> apply(const LiveSettings& settings);
 
  private:
   using Task = std::move_only_function<void()>;
@@ -115,6 +128,9 @@ class Worker {
   const Clock& clock_;
   Log& log_;
   const Broken broken_;
+  const Timestamp started_at_;
+  EngineConfig engine_;  // of the next member; the worker's thread alone
+  WorkerFigures figures_;
 
   std::mutex mutex_;        // of the four below, which other threads fill
   std::uint64_t life_ = 1;  // of the member; its successor numbers partitions and runs anew
@@ -140,6 +156,7 @@ class Worker {
   bool stop_told_ = false;
   bool paused_ = false;
   Instant next_overdue_look_{};
+  EngineCounters before_;  // of the engines of earlier members
 
   std::jthread thread_;  // last
 };

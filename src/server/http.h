@@ -4,6 +4,7 @@
 // from any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,9 +25,12 @@ struct Request {
   std::string request_id;
   std::map<std::string, std::string> parameters;  // of the route's pattern
 
-  // A route that answers later sets it: called when the client has gone. True: the answer is not given any more.
+  // What a route wants to hear of a client that goes away; absent, nothing.
   struct Departure {
+    // While the answer is not there yet. True: it is not given any more.
     std::function<bool()> abandon;
+    // The answer could not be written. Set before the answer is given; at most one call.
+    std::function<void()> undelivered;
   };
   std::shared_ptr<Departure> departure;
 
@@ -55,5 +59,7 @@ using Respond = std::move_only_function<void(Response)>;
 // Percent-decoding; nullopt: not well formed.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank = false);
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text);
+// 0 or more; nullopt for anything else.
+std::optional<std::int64_t> whole_number(std::string_view text);
 
 }  // namespace bartleby

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -14,6 +13,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <cerrno>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -41,6 +41,7 @@ std::string lower(std::string_view text) {
 }
 
 constexpr std::chrono::milliseconds kLookForClient{500};
+constexpr std::chrono::milliseconds kLookForEnd{5};
 
 // Whether the other side has closed. Bytes of a next request mean that it has not.
 bool has_gone(Stream& stream) {
@@ -86,6 +87,15 @@ std::optional<Response> refusal(const error_code& failed, const ServerOptions& o
 
 }  // namespace
 
+// What a stop must know of a connection. Touched on its strand only.
+struct HttpServer::Connection {
+  explicit Connection(Socket socket) : stream(std::move(socket)) {}
+
+  Stream stream;
+  bool idle = true;  // waits for a request
+  bool cut = false;  // the drain is over: nobody waits for its answer
+};
+
 struct HttpServer::State {
   State(ServerOptions o, const Router& r, Log& l)
       : options(std::move(o)),
@@ -100,13 +110,20 @@ struct HttpServer::State {
   asio::io_context context;
   asio::ip::tcp::acceptor acceptor;
   std::vector<std::jthread> threads;
+  std::uint16_t port = 0;  // known as long as the server is, not only while it listens
+  std::atomic<bool> accepting{true};
   std::atomic<std::size_t> connections{0};
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Connection>> open;  // under the mutex; those that ended are dropped now and then
   std::atomic<std::uint64_t> requests{0};
   std::atomic<bool> stopping{false};
 
   asio::awaitable<void> accept(std::shared_ptr<State> self);
-  asio::awaitable<void> serve(std::shared_ptr<State> self, Socket socket);
-  asio::awaitable<std::optional<Response>> routed(Stream& stream, Request request);
+  asio::awaitable<void> serve(std::shared_ptr<State> self, std::shared_ptr<Connection> connection);
+  asio::awaitable<std::optional<Response>> routed(Connection& connection, Request request);
+  // Calls `what` for each connection, on its strand.
+  void tell_all(void (*what)(Connection&));
+  bool ended_by(std::chrono::steady_clock::time_point limit) const;
   asio::awaitable<bool> send(Stream& stream, Response response, bool keep, unsigned version, bool head);
 };
 
@@ -128,25 +145,34 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<State> self) {
     }
     ++connections;
     const auto strand = socket.get_executor();
-    asio::co_spawn(strand, serve(self, std::move(socket)), [self](std::exception_ptr) { --self->connections; });
+    auto connection = std::make_shared<Connection>(std::move(socket));
+    {
+      const std::lock_guard lock(mutex);
+      if (open.size() >= 2 * (connections + 10)) std::erase_if(open, [](const auto& c) { return c.expired(); });
+      open.push_back(connection);
+    }
+    asio::co_spawn(strand, serve(self, std::move(connection)), [self](std::exception_ptr) { --self->connections; });
   }
 }
 
-asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<State> self, Socket socket) {
+asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<State> self,
+                                               std::shared_ptr<Connection> connection) {
   error_code failed;
-  socket.set_option(asio::ip::tcp::no_delay(true), failed);
-  Stream stream(std::move(socket));
+  Stream& stream = connection->stream;
+  stream.socket().set_option(asio::ip::tcp::no_delay(true), failed);
   beast::flat_buffer buffer;
   while (!stopping) {
     http::request_parser<http::string_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(options.max_header));
     parser.body_limit(options.max_body);
     if (buffer.size() == 0) {  // the next request may be long in coming, but not the rest of it
+      connection->idle = true;
       stream.expires_after(options.idle_time);
       const std::size_t n = co_await stream.async_read_some(buffer.prepare(4096), quietly(failed));
       if (failed) break;
       buffer.commit(n);
     }
+    connection->idle = false;
     stream.expires_after(options.header_time);
     co_await http::async_read_header(stream, buffer, parser, quietly(failed));
     const unsigned version = parser.get().version();
@@ -174,6 +200,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     }
     if (failed) {
       if (auto response = refusal(failed, options)) {
+        router.unrouted().count(response->status, Duration(0));
         stream.expires_after(options.write_time);
         (void)co_await send(stream, std::move(*response), false, version == 0 ? 11 : version, head);
       }
@@ -193,23 +220,35 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     request.body = std::move(message.body());
     Response response;
     const std::string instance(target.substr(0, 200));
-    if (const auto why = foreign(request, options)) {
-      response = problem(ProblemType::kForbidden, *why);
-    } else if (!path || !path->starts_with('/')) {
-      response = problem(ProblemType::kMalformed, "the path cannot be read");
+    const auto departure = std::make_shared<Request::Departure>();
+    request.departure = departure;
+    std::optional<Response> refused;
+    if (const auto why = foreign(request, options))
+      refused = problem(ProblemType::kForbidden, *why);
+    else if (!path || !path->starts_with('/'))
+      refused = problem(ProblemType::kMalformed, "the path cannot be read");
+    if (refused) {
+      router.unrouted().count(refused->status, Duration(0));
+      response = std::move(*refused);
     } else {
       request.path = *path;
       if (mark != std::string_view::npos) request.query = parse_query(target.substr(mark + 1));
       const std::string request_id = request.request_id;
       stream.expires_never();  // a claim may wait for long; the route has its own limits
-      std::optional<Response> answer = co_await routed(stream, std::move(request));
+      std::optional<Response> answer = co_await routed(*connection, std::move(request));
       if (!answer) break;  // nobody is there to read it
       response = std::move(*answer);
       complete_problem(response, instance, request_id);
     }
     stream.expires_after(options.write_time);
     death_point("http.answer");
-    if (!co_await send(stream, std::move(response), keep, version, head) || !keep) break;
+    // A client that has closed takes a write for a while before it says so: the route would believe it was heard.
+    const bool there = !departure->undelivered || !has_gone(stream);
+    if (!there || !co_await send(stream, std::move(response), keep, version, head)) {
+      if (departure->undelivered) departure->undelivered();
+      break;
+    }
+    if (!keep) break;
   }
   stream.socket().shutdown(Socket::shutdown_both, failed);
 }
@@ -218,7 +257,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
 // ends the wait, on the connection's strand, so that it cannot come between the question and the waiting. Now and
 // then it looks whether the client is still there. (Not by async_initiate with a lambda inside the co_await: g++ 12
 // destroys what such a lambda holds twice.)
-asio::awaitable<std::optional<Response>> HttpServer::State::routed(Stream& stream, Request request) {
+asio::awaitable<std::optional<Response>> HttpServer::State::routed(Connection& connection, Request request) {
   struct Waiting {
     explicit Waiting(const asio::any_io_executor& executor) : timer(executor) {}
     asio::steady_timer timer;
@@ -226,8 +265,7 @@ asio::awaitable<std::optional<Response>> HttpServer::State::routed(Stream& strea
   };
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto waiting = std::make_shared<Waiting>(executor);
-  const auto departure = std::make_shared<Request::Departure>();
-  request.departure = departure;
+  const auto departure = request.departure;
   router.answer(std::move(request), [waiting, executor](Response response) {
     asio::post(executor, [waiting, response = std::move(response)]() mutable {
       waiting->response = std::move(response);
@@ -238,8 +276,9 @@ asio::awaitable<std::optional<Response>> HttpServer::State::routed(Stream& strea
     error_code cancelled;
     waiting->timer.expires_after(kLookForClient);
     co_await waiting->timer.async_wait(quietly(cancelled));
-    if (waiting->response || !departure->abandon || !has_gone(stream)) continue;
-    if (departure->abandon()) co_return std::nullopt;
+    if (waiting->response) break;
+    if (connection.cut) co_return std::nullopt;
+    if (departure->abandon && has_gone(connection.stream) && departure->abandon()) co_return std::nullopt;
   }
   co_return std::move(waiting->response);
 }
@@ -272,7 +311,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
   if (failed)
     return fail(ErrorCode::kUnavailable, "cannot listen on " + state->options.address + ":" +
                                              std::to_string(state->options.port) + ": " + failed.message());
-  asio::co_spawn(state->acceptor.get_executor(), state->accept(state), asio::detached);
+  state->port = state->acceptor.local_endpoint().port();
+  asio::co_spawn(state->acceptor.get_executor(), state->accept(state),
+                 [state](std::exception_ptr) { state->accepting = false; });
   for (std::size_t i = 0; i < state->options.threads; ++i)
     state->threads.emplace_back([context = &state->context] { context->run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
@@ -282,7 +323,22 @@ HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) 
 
 HttpServer::~HttpServer() { stop(); }
 
-std::uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+std::uint16_t HttpServer::port() const { return state_->port; }
+
+void HttpServer::State::tell_all(void (*what)(Connection&)) {
+  const std::lock_guard lock(mutex);
+  for (const auto& weak : open)
+    if (const auto connection = weak.lock())
+      asio::post(connection->stream.get_executor(), [connection, what] { what(*connection); });
+}
+
+bool HttpServer::State::ended_by(std::chrono::steady_clock::time_point limit) const {
+  while (connections > 0 || accepting) {
+    if (std::chrono::steady_clock::now() >= limit) return false;
+    std::this_thread::sleep_for(kLookForEnd);
+  }
+  return true;
+}
 
 void HttpServer::stop() {
   if (state_->stopping.exchange(true)) return;
@@ -290,8 +346,19 @@ void HttpServer::stop() {
     error_code failed;
     state->acceptor.close(failed);
   });
-  // Requests under way get a moment to end; idle connections are cut.
-  for (int i = 0; i < 50 && state_->connections > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  state_->tell_all([](Connection& connection) {
+    if (connection.idle) connection.stream.cancel();
+  });
+  const auto drained = std::chrono::steady_clock::now() + state_->options.drain;
+  if (!state_->ended_by(drained)) {
+    state_->tell_all([](Connection& connection) {
+      connection.cut = true;
+      connection.stream.close();
+    });
+    // Whoever waits for a route looks up that often.
+    if (!state_->ended_by(drained + 2 * kLookForClient))
+      state_->log.warning("connections_left", {{"connections", state_->connections.load()}});
+  }
   state_->context.stop();
   state_->threads.clear();
 }

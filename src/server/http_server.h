@@ -3,7 +3,8 @@
 // Its own small pool of threads; routes run on it and must not block for long. Everything is bounded before it is
 // parsed: connections, header bytes, body bytes (before they are read, where the length is told), time for the headers,
 // for the body and for the answer to be taken. A client that breaks a limit gets a problem document where it still
-// listens. `stop` ends the accepting, gives requests under way a moment, and closes.
+// listens. `stop` ends the accepting, closes idle connections at once and the others when their answer is written, but
+// waits no longer than the drain; then nothing of the server is left.
 #pragma once
 
 #include <chrono>
@@ -26,11 +27,12 @@ struct ServerOptions {
   std::size_t max_connections = 2000;
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = std::size_t{8} << 20;
-  std::chrono::milliseconds header_time{
-      10000};  // from the first byte, or for the next request on a kept connection: idle_time
+  // From the first byte; for the next request on a kept connection it is idle_time.
+  std::chrono::milliseconds header_time{10000};
   std::chrono::milliseconds body_time{30000};
   std::chrono::milliseconds write_time{30000};
   std::chrono::milliseconds idle_time{60000};
+  std::chrono::milliseconds drain{5000};  // how long a stop waits for requests under way
 };
 
 class HttpServer {
@@ -43,6 +45,7 @@ class HttpServer {
   void stop();
 
  private:
+  struct Connection;
   struct State;
   explicit HttpServer(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;

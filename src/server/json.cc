@@ -1,9 +1,9 @@
 #include "server/json.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "codec/base64.h"
+#include "codec/duration_text.h"
 #include "codec/time_text.h"
 #include "codec/utf8.h"
 
@@ -11,13 +11,6 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kDepth = 64;
-
-// 250ms 10s 5m 1h 30d
-struct Unit {
-  std::string_view name;
-  std::int64_t ms;
-};
-constexpr Unit kUnits[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
 
 }  // namespace
 
@@ -104,7 +97,7 @@ std::optional<bool> Fields::truth(std::string_view name) {
 std::optional<Duration> Fields::duration(std::string_view name, Duration longest) {
   const auto given = text(name, 32);
   if (!given) return std::nullopt;
-  const auto d = duration_of(*given);
+  const auto d = duration_from_text(*given);
   if (!d || *d > longest)
     return wrong(name, "must be a duration such as 250ms, 10s, 5m, 1h, at most " +
                            std::to_string(longest.count() / 1000) + "s"),
@@ -135,16 +128,6 @@ std::optional<Response> Fields::mistakes() {
   if (errors_.empty()) return std::nullopt;
   std::string detail = errors_.front().pointer + " " + errors_.front().detail;
   return problem(ProblemType::kInvalid, std::move(detail), errors_);
-}
-
-std::optional<Duration> duration_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || number < 0 || number > 1000000000) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  for (const Unit& u : kUnits)
-    if (u.name == unit) return Duration(number * u.ms);
-  return std::nullopt;
 }
 
 }  // namespace bartleby

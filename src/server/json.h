@@ -54,6 +54,4 @@ class Fields {
   std::vector<FieldError> errors_;
 };
 
-std::optional<Duration> duration_of(std::string_view text);
-
 }  // namespace bartleby

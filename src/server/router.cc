@@ -1,7 +1,9 @@
 #include "server/router.h"
 
 #include <algorithm>
+#include <charconv>
 
+#include "base/clock.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -40,14 +42,21 @@ bool matches(const Route& route, std::string_view path, std::map<std::string, st
 
 }  // namespace
 
-void Router::add(std::string method, std::string pattern, std::string summary,
-                 std::function<void(Request&, Respond)> answer) {
-  routes_.push_back({std::move(method), std::move(pattern), std::move(summary), std::move(answer)});
+void RouteFigures::count(int code, Duration took) {
+  const int last = kFirstCode + static_cast<int>(by_code.size()) - 1;
+  by_code[static_cast<std::size_t>(std::clamp(code, kFirstCode, last) - kFirstCode)].fetch_add(
+      1, std::memory_order_relaxed);
+  time.observe(took);
 }
 
-void Router::add(std::string method, std::string pattern, std::string summary,
-                 std::function<Response(Request&)> answer) {
-  add(std::move(method), std::move(pattern), std::move(summary),
+void Router::add(std::string method, std::string pattern, RouteDocs docs,
+                 std::function<void(Request&, Respond)> answer) {
+  routes_.push_back(
+      {std::move(method), std::move(pattern), std::move(docs), std::move(answer), std::make_shared<RouteFigures>()});
+}
+
+void Router::add(std::string method, std::string pattern, RouteDocs docs, std::function<Response(Request&)> answer) {
+  add(std::move(method), std::move(pattern), std::move(docs),
       [answer = std::move(answer)](Request& request, Respond respond) { respond(answer(request)); });
 }
 
@@ -62,12 +71,17 @@ void Router::answer(Request request, Respond respond) const {
       continue;
     }
     request.parameters = std::move(parameters);
-    route.answer(request, std::move(respond));
+    const Instant began = system_now().steady;
+    route.answer(request, [began, figures = route.figures, respond = std::move(respond)](Response response) mutable {
+      figures->count(response.status, system_now().steady - began);
+      respond(std::move(response));
+    });
     return;
   }
-  if (allowed.empty()) return respond(problem(ProblemType::kNotFound, "no such path: " + request.path));
-  Response refused = problem(ProblemType::kMethodNotAllowed, request.path + " takes " + allowed);
-  refused.headers.emplace_back("Allow", allowed);
+  Response refused = allowed.empty() ? problem(ProblemType::kNotFound, "no such path: " + request.path)
+                                     : problem(ProblemType::kMethodNotAllowed, request.path + " takes " + allowed);
+  if (!allowed.empty()) refused.headers.emplace_back("Allow", allowed);
+  unrouted_->count(refused.status, Duration(0));
   respond(std::move(refused));
 }
 
@@ -108,6 +122,13 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view te
     if (name && value && !name->empty()) values.emplace_back(*name, *value);
   }
   return values;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t n = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (failed != std::errc() || end != text.data() + text.size() || n < 0) return std::nullopt;
+  return n;
 }
 
 }  // namespace bartleby

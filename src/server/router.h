@@ -1,36 +1,81 @@
-// Which code answers which path. Built once, then only read, by any thread.
+// Which code answers which path. Built once, then only read, by any thread; it counts what it has answered.
 //
 // Patterns are literal segments and `{name}` for one segment; a last segment may end in a literal `:verb` after its
 // name or literal (`/attempts/{token}:finish`). An unknown path is 404, a known one with another method 405 with
-// `Allow`. The list of routes is what the OpenAPI document is checked against.
+// `Allow`. What a route wants and answers is said beside it and becomes the OpenAPI document (routes/openapi.cc).
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/histogram.h"
 #include "server/http.h"
 
 namespace bartleby {
 
+struct QueryParameter {
+  std::string_view name;
+  std::string_view type;  // of its JSON schema
+  std::string_view text;
+  bool required = false;
+};
+
+// An answer that is not the usual one and not a problem either.
+struct Alternative {
+  int status;
+  std::string_view text;
+  std::string_view answer;
+};
+
+// Schemas are JSON Schema as text; `#/components/schemas/…` are those of routes/openapi.cc.
+struct RouteDocs {
+  std::string_view summary;
+  std::vector<QueryParameter> query{};
+  std::string_view body_type = "application/json";
+  std::string_view body{};  // schema of the request's; empty: it has none
+  int success = 200;
+  std::string_view answer_type = "application/json";
+  std::string_view answer{};  // schema; empty: no content
+  std::vector<Alternative> others{};
+};
+
+struct RouteFigures {
+  static constexpr int kFirstCode = 100;
+
+  std::array<std::atomic<std::uint64_t>, 500> by_code{};  // from 100 on
+  Histogram time;
+
+  void count(int code, Duration took);
+};
+
 struct Route {
   std::string method;
   std::string pattern;
-  std::string summary;  // one line, in the OpenAPI document
+  RouteDocs docs;
   std::function<void(Request&, Respond)> answer;
+  std::shared_ptr<RouteFigures> figures;  // shared with answers that are on their way
 };
 
 class Router {
  public:
-  void add(std::string method, std::string pattern, std::string summary, std::function<void(Request&, Respond)> answer);
+  void add(std::string method, std::string pattern, RouteDocs docs, std::function<void(Request&, Respond)> answer);
   // For routes that answer at once.
-  void add(std::string method, std::string pattern, std::string summary, std::function<Response(Request&)> answer);
+  void add(std::string method, std::string pattern, RouteDocs docs, std::function<Response(Request&)> answer);
 
   void answer(Request request, Respond respond) const;
   const std::vector<Route>& routes() const { return routes_; }
 
+  // What no route has answered; the server adds what it has refused itself.
+  RouteFigures& unrouted() const { return *unrouted_; }
+
  private:
   std::vector<Route> routes_;
+  std::shared_ptr<RouteFigures> unrouted_ = std::make_shared<RouteFigures>();
 };
 
 }  // namespace bartleby

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "ports/broker.h"
+#include "ports/counters.h"
 #include "runtime/open_attempts.h"
 #include "runtime/pull_handler.h"
 #include "runtime/worker.h"
@@ -17,11 +18,14 @@ namespace bartleby {
 
 struct Services {
   std::string version, cluster;
+  bool office = true;  // state that all processes share is shown by those with this role
   Broker* broker = nullptr;
+  Counters* counters = nullptr;
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;
   std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;  // null: the worker does not pull
+  std::function<void()> beat;                                                   // heartbeats say soon what has changed
   std::size_t max_message = std::size_t{1} << 20;
 
   std::shared_ptr<Worker> worker(const std::string& name) const {

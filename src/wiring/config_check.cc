@@ -53,7 +53,7 @@ bool is_value(const ConfigNode& node, const Key& key) {
     }
     case KeyType::kDuration:
     case KeyType::kDurations: {
-      const auto duration = parse_duration(text);
+      const auto duration = duration_from_text(text);
       return duration && within(duration->count(), key);
     }
     case KeyType::kPercent: {

@@ -54,7 +54,9 @@ the first that matches decides.
 
 On SIGHUP the file is read again; with a mistake in it the old configuration stays. The column "A change" says what
 becomes of a worker: *live* applies at once, *restarts* stops that worker cleanly and starts it anew, *next start*
-waits until the process is started again.
+waits until the process is started again. Live, parked messages keep the due time they have; schedule, attempts and
+time-outs count from the next failure and attempt on. An open outage guard stays open, unless it is turned off.
+`concurrency` of a worker with C++ handlers in a pool restarts it.
 
 ## Keys
 

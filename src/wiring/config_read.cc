@@ -19,7 +19,7 @@ std::int64_t number(const ConfigNode& map, std::string_view key) { return *parse
 std::uint32_t small(const ConfigNode& map, std::string_view key) {
   return static_cast<std::uint32_t>(number(map, key));
 }
-Duration duration(const ConfigNode& map, std::string_view key) { return *parse_duration(text(map, key)); }
+Duration duration(const ConfigNode& map, std::string_view key) { return *duration_from_text(text(map, key)); }
 bool yes(const ConfigNode& map, std::string_view key) { return *parse_bool(text(map, key)); }
 std::uint32_t percent(const ConfigNode& map, std::string_view key) { return *parse_percent(text(map, key)); }
 
@@ -72,7 +72,7 @@ RetryPolicy read_retry(const ConfigNode& map) {
     out.backoff = Exponential{duration(*growing, "initial"), small(*growing, "factor"), duration(*growing, "max")};
   } else {
     Schedule schedule;
-    for (const ConfigNode& step : at(node, "schedule").items) schedule.steps.push_back(*parse_duration(step.text));
+    for (const ConfigNode& step : at(node, "schedule").items) schedule.steps.push_back(*duration_from_text(step.text));
     out.backoff = std::move(schedule);
   }
   out.jitter_percent = percent(node, "jitter");

@@ -54,10 +54,10 @@ class Rules {
 
   void heartbeats() {
     const ConfigNode& map = *root_.find("heartbeats");
-    const auto every = parse_duration(text_of(map, "every"));
+    const auto every = duration_from_text(text_of(map, "every"));
     if (!every) return;
     for (const char* key : {"ttl", "stopping_ttl", "missing_after"}) {
-      const auto other = parse_duration(text_of(map, key));
+      const auto other = duration_from_text(text_of(map, key));
       if (!other || *other > *every) continue;
       // Told where somebody said something.
       const ConfigNode& node = map.find(key)->origin.name ? *map.find(key) : *map.find("every");
@@ -151,8 +151,8 @@ class Rules {
     if (map == nullptr || !map->is_map()) return;
     const ConfigNode* growing = map->find("exponential");
     if (growing != nullptr && growing->is_map()) {
-      const auto initial = parse_duration(text_of(*growing, "initial"));
-      const auto max = parse_duration(text_of(*growing, "max"));
+      const auto initial = duration_from_text(text_of(*growing, "initial"));
+      const auto max = duration_from_text(text_of(*growing, "max"));
       if (initial && max && *max < *initial) {
         const Origin& max_origin = growing->find("max")->origin;
         mistakes_.add(max_origin.name ? max_origin : growing->find("initial")->origin, path + ".retry.exponential.max",

@@ -15,29 +15,11 @@ struct Unit {
   std::string_view name;
   std::int64_t factor;
 };
-constexpr std::array kTimes{Unit{"d", 86400000}, Unit{"h", 3600000}, Unit{"m", 60000}, Unit{"s", 1000}, Unit{"ms", 1}};
 constexpr std::array kSizes{Unit{"TB", std::int64_t{1} << 40}, Unit{"GB", 1 << 30}, Unit{"MB", 1 << 20},
                             Unit{"KB", 1 << 10}, Unit{"B", 1}};
 constexpr std::array<std::string_view, 4> kPlaceholders{"topic", "group", "worker", "cluster_id"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-template <std::size_t n>
-std::optional<std::int64_t> parse_unit(std::string_view text, const std::array<Unit, n>& units) {
-  const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
-  const auto number = parse_number(text.substr(0, digits));
-  const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
-  if (!number || unit == units.end() || *number > std::numeric_limits<std::int64_t>::max() / unit->factor)
-    return std::nullopt;
-  return *number * unit->factor;
-}
-
-template <std::size_t n>
-std::string unit_text(std::int64_t value, const std::array<Unit, n>& units, std::string_view zero) {
-  if (value == 0) return std::string(zero);
-  const auto unit = std::ranges::find_if(units, [&](const Unit& u) { return value % u.factor == 0; });
-  return std::to_string(value / unit->factor) + std::string(unit->name);
-}
 
 bool is_name_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
@@ -80,14 +62,13 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return value;
 }
 
-std::optional<Duration> parse_duration(std::string_view text) {
-  const auto value = parse_unit(text, kTimes);
-  return value ? std::optional(Duration(*value)) : std::nullopt;
-}
-
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const auto value = parse_unit(text, kSizes);
-  return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
+  const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
+  const auto number = parse_number(text.substr(0, digits));
+  const auto unit = std::ranges::find(kSizes, text.substr(digits), &Unit::name);
+  if (!number || unit == kSizes.end() || *number > std::numeric_limits<std::int64_t>::max() / unit->factor)
+    return std::nullopt;
+  return static_cast<std::uint64_t>(*number * unit->factor);
 }
 
 std::optional<std::uint32_t> parse_percent(std::string_view text) {
@@ -126,8 +107,12 @@ std::optional<StartPoint> parse_start(std::string_view text) {
   return time ? std::optional(StartPoint{StartAt::kTime, *time}) : std::nullopt;
 }
 
-std::string duration_text(Duration duration) { return unit_text(duration.count(), kTimes, "0s"); }
-std::string size_text(std::uint64_t bytes) { return unit_text(static_cast<std::int64_t>(bytes), kSizes, "0B"); }
+std::string size_text(std::uint64_t bytes) {
+  if (bytes == 0) return "0B";
+  const auto value = static_cast<std::int64_t>(bytes);
+  const auto unit = std::ranges::find_if(kSizes, [&](const Unit& u) { return value % u.factor == 0; });
+  return std::to_string(value / unit->factor) + std::string(unit->name);
+}
 
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 200 && std::ranges::all_of(text, is_name_character) && text != "." &&

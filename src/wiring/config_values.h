@@ -1,5 +1,5 @@
-// The words of a configuration: durations `250ms 10s 5m 1h 30d`, sizes `2MB` (2 × 2^20), percentages `50%`,
-// addresses, URLs, JSON pointers, templates. Text in, value out; nullopt where it is no such thing.
+// The words of a configuration: sizes `2MB` (2 × 2^20), percentages `50%`, addresses, URLs, JSON pointers, templates;
+// durations are those of the codec. Text in, value out; nullopt where it is no such thing.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "codec/duration_text.h"
 #include "engine/start.h"
 
 namespace bartleby {
@@ -31,7 +32,6 @@ struct StartPoint {
 };
 
 std::optional<std::int64_t> parse_number(std::string_view text);
-std::optional<Duration> parse_duration(std::string_view text);
 std::optional<std::uint64_t> parse_size(std::string_view text);
 std::optional<std::uint32_t> parse_percent(std::string_view text);
 std::optional<bool> parse_bool(std::string_view text);
@@ -39,7 +39,6 @@ std::optional<Address> parse_address(std::string_view text);
 std::optional<StartPoint> parse_start(std::string_view text);
 
 // In the largest unit that loses nothing.
-std::string duration_text(Duration duration);
 std::string size_text(std::uint64_t bytes);
 
 bool is_name(std::string_view text);

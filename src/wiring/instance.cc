@@ -12,9 +12,11 @@
 #include <thread>
 
 #include "adapters/broker/embedded/embedded_broker.h"
+#include "adapters/counters/embedded/embedded_counters.h"
 #include "adapters/handler/http/http_handler.h"
 #include "base/version.h"
 #include "codec/journal.h"
+#include "runtime/heartbeats.h"
 #include "runtime/in_process.h"
 #include "runtime/open_attempts.h"
 #include "runtime/pull_handler.h"
@@ -67,6 +69,7 @@ struct Instance::Parts {
   const std::function<void(const std::string&)> broken;
 
   std::unique_ptr<embedded::EmbeddedBroker> broker;
+  std::unique_ptr<Counters> counters;
   std::unique_ptr<FlightRecorder> recorder;
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
@@ -77,6 +80,7 @@ struct Instance::Parts {
   Services services;
   Router router;
   std::unique_ptr<HttpServer> server;
+  std::unique_ptr<Heartbeats> heartbeats;
   std::jthread ticker;
 
   Result<void> bury();
@@ -89,8 +93,11 @@ struct Instance::Parts {
   Result<std::shared_ptr<Handler>> make_handler(const WorkerConfig& worker, const CaseConfig& one,
                                                 std::shared_ptr<PullHandler>& pull);
   std::string instance_of(const std::string& worker) const;
+  std::string address() const;
+  std::unique_ptr<Heartbeats> make_heartbeats();
   void tick(const std::stop_token& stopping);
   bool stop_workers(const std::vector<Running>& leaving);
+  bool apply(const WorkerSpec& fresh);
   void hand_over(const std::string& name);
 };
 
@@ -177,6 +184,31 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   return prepared;
 }
 
+std::string Instance::Parts::address() const {
+  Address a = config.listen;
+  if (server) a.port = server->port();
+  return "http://" + a.text();
+}
+
+std::unique_ptr<Heartbeats> Instance::Parts::make_heartbeats() {
+  HeartbeatOptions options;
+  options.every = config.heartbeats.every;
+  options.ttl = config.heartbeats.ttl;
+  options.stopping_ttl = config.heartbeats.stopping_ttl;
+  options.version = kVersion;
+  // Of port 0 nobody can tell before it is open.
+  options.advertise = [this] { return config.listen.port == 0 ? address() : config.advertise; };
+  options.whose = [this] {
+    std::vector<std::shared_ptr<Worker>> all;
+    const std::lock_guard lock(mutex);
+    for (const auto& [name, r] : running) all.push_back(r.worker);
+    for (const Running& r : parting)  // a successor speaks for the instance
+      if (!running.contains(r.worker->spec().name)) all.push_back(r.worker);
+    return all;
+  };
+  return std::make_unique<Heartbeats>(std::move(options), *counters, clock, log);
+}
+
 void Instance::Parts::start_worker(Prepared prepared) {
   const std::string name = prepared.spec.name;
   auto worker = std::make_shared<Worker>(std::move(prepared.spec), *broker, clock, log, broken);
@@ -213,6 +245,7 @@ bool Instance::Parts::stop_workers(const std::vector<Running>& leaving) {
     if (r.pull) r.pull->close();
     longest = std::max(longest, r.worker->spec().engine.drain);
   }
+  if (heartbeats) heartbeats->wake();
   const auto until = std::chrono::steady_clock::now() + clock.real(longest) + std::chrono::seconds(5);
   bool closed = false;
   while (!std::ranges::all_of(leaving, [](const Running& r) { return r.worker->stopped(); })) {
@@ -235,9 +268,16 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   embedded::Options options;
   options.folder = p.config.data_dir;
   options.clock = embedded::machine_clock([&clock] { return clock.now().wall; });
+  options.chore_told = [&log](std::string_view chore, const Result<void>& result) {
+    if (result)
+      log.info("log_chore_works_again", {{"chore", chore}});
+    else
+      log.error("log_chore_failed", {{"chore", chore}, {"why", result.error().message}});
+  };
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
+  p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
   auto recorder = FlightRecorder::open(std::filesystem::path(p.config.data_dir) / "flight", random_number());
   if (!recorder) return std::unexpected(recorder.error());
   p.recorder = std::move(*recorder);
@@ -254,6 +294,8 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.services.version = kVersion;
   p.services.cluster = p.config.cluster_id;
   p.services.broker = p.broker.get();
+  p.services.counters = p.counters.get();
+  p.services.office = p.config.has_office;
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
   p.services.workers = [&p] {
@@ -267,6 +309,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     const auto at = p.running.find(worker);
     return at == p.running.end() ? nullptr : at->second.pull;
   };
+  p.services.beat = [&p] { p.heartbeats->wake(); };
   add_all_routes(p.router, p.services);
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
@@ -278,13 +321,16 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     prepared.push_back(std::move(*one));
   }
   for (Parts::Prepared& one : prepared) p.start_worker(std::move(one));
-  // Last: whoever reaches the server finds the workers there.
+  // Whoever reaches the server finds the workers there, and a heartbeat of each.
+  p.heartbeats = p.make_heartbeats();
+  p.heartbeats->beat();
   ServerOptions server;
   server.address = p.config.listen.host;
   server.port = p.config.listen.port;
   auto listening = HttpServer::start(std::move(server), p.router, log);
   if (!listening) return std::unexpected(listening.error());
   p.server = std::move(*listening);
+  p.heartbeats->start();
   return instance;
 }
 
@@ -294,11 +340,7 @@ Instance::~Instance() {
   if (parts_ && parts_->ticker.joinable()) stop();
 }
 
-std::string Instance::address() const {
-  Address a = parts_->config.listen;
-  a.port = parts_->server->port();
-  return "http://" + a.text();
-}
+std::string Instance::address() const { return parts_->address(); }
 
 // Everything that can be refused is refused before anything stops: a bad file leaves the old workers running.
 Result<void> Instance::reload(Config fresh) {
@@ -311,7 +353,7 @@ Result<void> Instance::reload(Config fresh) {
       const std::lock_guard lock(p.mutex);
       if (change.change == Change::kUnchanged && p.running.contains(change.worker)) continue;
     }
-    change.change = Change::kRestart;
+    if (change.change != Change::kLive) change.change = Change::kRestart;
     const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
     auto prepared = p.prepare_worker(*wanted);
     if (!prepared) return std::unexpected(prepared.error());
@@ -321,15 +363,38 @@ Result<void> Instance::reload(Config fresh) {
     if (change.change == Change::kUnchanged || !p.config.runs_workers) continue;
     std::string keys;
     for (const std::string& key : change.keys) keys += (keys.empty() ? "" : ", ") + key;
-    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}});
+    const auto next = successors.find(change.worker);
+    const bool live = change.change == Change::kLive && p.apply(next->second.spec);
+    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}, {"live", live}});
+    if (live) continue;
     p.hand_over(change.worker);
-    if (const auto next = successors.find(change.worker); next != successors.end())
-      p.start_worker(std::move(next->second));
+    if (next != successors.end()) p.start_worker(std::move(next->second));
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
   p.config.effective = std::move(fresh.effective);
+  p.heartbeats->beat();
   return {};
+}
+
+// While it runs, where that is possible; else false, and it must be handed over.
+bool Instance::Parts::apply(const WorkerSpec& fresh) {
+  std::shared_ptr<Worker> worker;
+  {
+    const std::lock_guard lock(mutex);
+    const auto at = running.find(fresh.name);
+    if (at == running.end()) return false;
+    worker = at->second.worker;
+  }
+  // A pool has as many threads as it was made with.
+  const auto capacity = [](const WorkerSpec& spec) {
+    std::uint32_t threads = 0;
+    for (const auto& handler : spec.handlers) threads += handler->capacity();
+    return threads;
+  };
+  if (worker->spec().handlers.size() != fresh.handlers.size() || capacity(worker->spec()) != capacity(fresh))
+    return false;
+  return worker->apply(LiveSettings(fresh.engine)).has_value();
 }
 
 // Its successor can begin as soon as the partitions are free; a handler that takes longer ends by itself.
@@ -343,6 +408,7 @@ void Instance::Parts::hand_over(const std::string& name) {
   }
   old.worker->stop();
   if (old.pull) old.pull->close();
+  heartbeats->wake();
   const auto until =
       std::chrono::steady_clock::now() + clock.real(old.worker->spec().engine.drain) + std::chrono::seconds(10);
   while (!old.worker->parted() && std::chrono::steady_clock::now() < until)
@@ -362,6 +428,7 @@ bool Instance::stop() {
   }
   const bool whole = p.stop_workers(leaving);
   if (p.server) p.server->stop();
+  p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();
   if (p.ticker.joinable()) p.ticker.join();
   p.recorder->clear();

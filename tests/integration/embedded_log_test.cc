@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "adapters/broker/embedded/embedded_broker.h"
@@ -305,6 +306,30 @@ TEST_F(EmbeddedLog, AFullFileRefusesWritesLosesNothingAndGoesOnWhenThereIsRoom) 
   const auto done = answer(WriteSerial(2));
   ASSERT_EQ(done->result, WriteResult::kDone);
   EXPECT_EQ(done->offsets.at(0).v, static_cast<std::int64_t>(acknowledged.size())) << "no offset was lost";
+}
+
+TEST_F(EmbeddedLog, UpkeepThatFailsIsToldOnceAndSoIsItsMending) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  options_.chore_told = [&](std::string_view chore, const Result<void>& result) {
+    const std::lock_guard lock(mutex);
+    told.push_back(std::string(chore) + (result ? " works" : " fails"));
+  };
+  TopicSpec short_lived = spec("t");
+  short_lived.retention = Duration(1000);
+  const TopicPartition tp = topic(short_lived);
+  produce(tp, 3);
+  clock_->advance(Duration(5000));
+  {
+    auto other = sqlite::Database::open(file(), sqlite::Open::kReadWrite);
+    ASSERT_TRUE(other->exec("BEGIN IMMEDIATE"));
+    EXPECT_FALSE(broker().upkeep());
+    other->rollback();
+  }
+  EXPECT_TRUE(broker().upkeep());
+  EXPECT_TRUE(broker().upkeep());
+  close();
+  EXPECT_EQ(told, (std::vector<std::string>{"upkeep fails", "upkeep works"}));
 }
 
 }  // namespace

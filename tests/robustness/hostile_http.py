@@ -32,7 +32,10 @@ def answer_to(port, request, slowly=False):
                     time.sleep(0.02)
             else:
                 connection.sendall(request)
-            connection.shutdown(socket.SHUT_WR)
+            try:
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # answered and closed already
             received = b""
             while len(received) < 65536:
                 part = connection.recv(65536)

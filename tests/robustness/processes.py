@@ -287,7 +287,7 @@ def one_slow_key_holds_nobody(program, _rounds):
 
 
 def reload(program, _rounds):
-    """SIGHUP: a changed file is taken, a bad one refused with the old worker still at work."""
+    """SIGHUP: a changed file is taken, live where it can be; a bad one is refused with the old worker still at work."""
     with tempfile.TemporaryDirectory() as folder:
         endpoint = Endpoint()
         arguments = worker_file(folder, endpoint.url)
@@ -319,6 +319,13 @@ def reload(program, _rounds):
             bartleby.process.send_signal(signal.SIGHUP)
             told("configuration_reloaded", 2)
             handled("m6")
+            endpoint.decide = lambda message: 500 if message["value"] == "bad" else 200
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "bad", {"Bartleby-Key": "bad"})
+            wait_for("the letter", lambda: [m["value"] for m in bartleby.messages(f"{TOPIC}.dlq")] == ["bad"])
+            assert len([a for a in endpoint.attempts if a[0] == "bad"]) == 2, "the new number of attempts counts"
+            text = bartleby.log.read_text()
+            assert text.count(f"worker_started worker={TOPIC} ") == 1, "applied without a restart"
+            assert "live=true" in text, text[-2000:]
             assert {w["name"] for w in bartleby.get("/api/v1/workers")["items"]} == {TOPIC, "more"}
             path.write_text(good)
             bartleby.process.send_signal(signal.SIGHUP)

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "codec/duration_text.h"
 #include "wiring/config_text.h"
 
 namespace bartleby::scenario {
@@ -47,7 +48,7 @@ class Words {
 
   Duration time() { return time_of(next("a time such as 5s")); }
   static Duration time_of(const std::string& word) {
-    const auto found = parse_duration(word);
+    const auto found = duration_from_text(word);
     if (!found) throw Wrong{"'" + word + "' is no time; wants 250ms, 10s, 5m or 1h"};
     return *found;
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "codec/lane.h"
 #include "tests/sim/rig.h"
 
 namespace bartleby::sim {
@@ -56,6 +57,50 @@ TEST(Explain, SaysWhenNothingIsWrong) {
   w.done(0);
   rig.wind(Duration(2000));
   EXPECT_EQ(of(rig, w), "nothing holds the commit: everything up to 1 is finished");
+}
+
+Explanation of_key(const Rig& rig, const Worker& w, std::string_view key) {
+  return *explain(w.engine(), w.partition()->ref(), lane_of(key), rig.scheduler.now());
+}
+
+TEST(Explain, OfAKeySaysWhatRunsWhatWaitsAndWhenNothingIsThere) {
+  Rig rig;
+  rig.produce_all({"a", "b", "a", "a"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.until_at(w, 0));
+  ASSERT_TRUE(rig.until_at(w, 1));
+  EXPECT_EQ(of_key(rig, w, "b").answer, "offset 1 is running");
+  EXPECT_EQ(of_key(rig, w, "c").answer, "");
+  w.fails(0);
+  w.done(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  rig.wind(Duration(1000));
+  const Explanation a = of_key(rig, w, "a");
+  EXPECT_EQ(a.answer, "offset 0 waits for attempt 2 of 3 in 9 s; 2 messages of its key after it");
+  ASSERT_EQ(a.pinned_by.size(), 3U);
+  EXPECT_EQ(a.pinned_by[0].state, "parked");
+  EXPECT_EQ(a.pinned_by[1].state, "held");
+  EXPECT_EQ(a.pinned_by[2].offset, Offset(3));
+  EXPECT_EQ(of_key(rig, w, "b").answer, "");
+  const WaitingFigures figures = waiting_figures(w.engine(), w.partition()->ref());
+  EXPECT_EQ(figures.held_keys, 1U);
+  EXPECT_EQ(figures.dying, 0U);
+}
+
+TEST(Explain, OfAKeyFindsMessagesThatHaveLeftTheirLane) {
+  Rig rig;
+  rig.engine.key_policy = KeyPolicy::kBypass;
+  rig.produce_all({"a", "a"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.until_at(w, 0));
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  ASSERT_TRUE(rig.until_at(w, 1));
+  const Explanation a = of_key(rig, w, "a");
+  ASSERT_EQ(a.pinned_by.size(), 2U);
+  EXPECT_EQ(a.pinned_by[0].state, "parked");
+  EXPECT_EQ(a.pinned_by[1].state, "running");
+  EXPECT_EQ(waiting_figures(w.engine(), w.partition()->ref()).held_keys, 0U);
 }
 
 TEST(Explain, NamesTheLimitThatStopsIntake) {

@@ -68,6 +68,7 @@ std::string words(const Event& event) {
         if constexpr (std::is_same_v<T, ParkedOrder>)
           return in.what == ParkedOrder::What::kRunNow ? "order: run now" : "order: give up";
         if constexpr (std::is_same_v<T, PauseIn>) return in.paused ? "pause" : "resume";
+        if constexpr (std::is_same_v<T, SettingsIn>) return "settings changed";
         if constexpr (std::is_same_v<T, StopIn>) return "stop";
       },
       event);

@@ -133,6 +133,11 @@ void Worker::order(ParkedOrder::What what) {
   plan(rig_.scheduler.now());
 }
 
+void Worker::change(const EngineConfig& engine) {
+  pump_->tell(SettingsIn{std::make_shared<const LiveSettings>(engine)});
+  plan(rig_.scheduler.now());
+}
+
 // ---- the rig -------------------------------------------------------------------------------------------
 
 Rig::Rig(RigOptions options)

@@ -56,6 +56,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void fails(std::int64_t offset, const std::string& error = "no");  // to be retried
   void reject(std::int64_t offset);                                  // for good
   void order(ParkedOrder::What what);                                // of people, about everything that waits
+  void change(const EngineConfig& engine);                           // what may change while it runs
 
  private:
   friend class Rig;

@@ -164,5 +164,106 @@ TEST(Rules, AKeptMessageThatRetentionTookIsLookedForAtEveryOrderAndKept) {
   rig.stop(worker);
 }
 
+// ---- Settings that change while the worker runs
+
+TEST(Rules, AChangedScheduleLeavesDueTimesAndCountsFromTheNextFailureOn) {
+  Rig rig;  // 3 attempts, 10 s apart
+  rig.produce("a");
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.until_at(w, 0));
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  const Timestamp due = rig.entry(0)->due;
+  rig.engine.cases[0].backoff = Schedule{{Duration(60000)}};
+  rig.engine.cases[0].max_attempts = 4;
+  w.change(rig.engine);
+  rig.wind(Duration(5000));
+  ASSERT_TRUE(rig.has_parked(0));
+  EXPECT_EQ(rig.entry(0)->due, due);
+  ASSERT_TRUE(rig.until_at(w, 0));
+  EXPECT_LT(w.at(0)->at - rig.history.front().at, Duration(15000));
+  const Instant second = w.at(0)->at;
+  w.fails(0);
+  ASSERT_TRUE(rig.until_at(w, 0));
+  EXPECT_GE(w.at(0)->at - second, Duration(60000));
+  w.fails(0);
+  ASSERT_TRUE(rig.until_at(w, 0));
+  EXPECT_EQ(w.at(0)->attempt, 4U);
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.letters.size() == 1; }));
+  EXPECT_EQ(rig.runs_of(0), 4U);
+}
+
+TEST(Rules, AMessageWithMoreFailuresThanTheNewLimitRunsOnceMoreAndThenDies) {
+  Rig rig;
+  rig.produce("a");
+  Worker& w = rig.start();
+  for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
+    ASSERT_TRUE(rig.until_at(w, 0));
+    w.fails(0);
+    ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0) && rig.entry(0)->attempts == attempt; }));
+  }
+  rig.engine.cases[0].max_attempts = 1;
+  w.change(rig.engine);
+  ASSERT_TRUE(rig.until_at(w, 0));
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.letters.size() == 1; }));
+  EXPECT_EQ(rig.runs_of(0), 3U);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(1); }));
+}
+
+TEST(Rules, LessConcurrencyTakesNothingFromWhoRunsAndStartsNobodyUntilThereIsRoom) {
+  Rig rig;
+  rig.engine.concurrency = 3;
+  rig.produce_all({"a", "b", "c", "d"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return w.running().size() == 3; }));
+  rig.engine.concurrency = 1;
+  w.change(rig.engine);
+  w.done(0);
+  w.done(1);
+  rig.wind(Duration(1000));
+  EXPECT_EQ(w.running().size(), 1U);
+  w.done(2);
+  ASSERT_TRUE(rig.until_at(w, 3));
+  w.done(3);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(4); }));
+}
+
+TEST(Rules, AHigherLimitOfParkedMessagesOpensTheIntakeAgain) {
+  Rig rig;
+  rig.engine.max_parked = 1;
+  rig.produce("a");
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.until_at(w, 0));
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  rig.wind(Duration(100));
+  rig.produce("b");
+  rig.wind(Duration(1000));
+  ASSERT_EQ(w.at(1), nullptr);
+  rig.engine.max_parked = 10;
+  w.change(rig.engine);
+  ASSERT_TRUE(rig.wind_until([&] { return w.at(1) != nullptr; }, Duration(2000)));
+}
+
+TEST(Rules, AGuardThatIsTurnedOffWhileOpenLetsEverybodyGo) {
+  Rig rig;
+  rig.engine.guard = GuardConfig{};
+  rig.engine.guard->of = 2;
+  rig.engine.concurrency = 2;
+  rig.produce_all({"a", "b", "c"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return w.running().size() == 2; }));
+  w.fails(0);
+  w.fails(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kGuardOpened); }));
+  rig.engine.guard = std::nullopt;
+  w.change(rig.engine);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kGuardClosed); }));
+  EXPECT_FALSE(w.engine().guard().open());
+  ASSERT_TRUE(rig.until_at(w, 2));
+}
+
 }  // namespace
 }  // namespace bartleby::sim

@@ -188,6 +188,7 @@ def all_suites(build, seeds):
         Suite("deaths", [python, str(ROOT / "tests/robustness/deaths.py"), str(build / "bin/bartleby")], "lines"),
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
+        Suite("api", [python, str(ROOT / "tests/robustness/api.py"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),
         Suite("house_rules", [python, str(house / "house_rules.py")], "lines"),

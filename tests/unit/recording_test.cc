@@ -74,6 +74,7 @@ std::vector<Event> one_of_each() {
           ResolvedIn{WriteSerial(8), true, {{kRef, Offset(5), "b1."}}},
           ParkedOrder{ParkedOrder::What::kGiveUp, kRef, Offset(5), Kind::kTimeout},
           PauseIn{true},
+          SettingsIn{std::make_shared<const LiveSettings>(some_config())},
           StopIn{}};
 }
 

@@ -9,6 +9,27 @@ namespace {
 
 constexpr Duration kLongestExtension = std::chrono::hours(24);
 
+constexpr std::string_view kClaim = R"({"type": "object", "additionalProperties": false, "properties": {
+  "max": {"type": "integer"}, "wait": {"$ref": "#/components/schemas/Duration"}, "instance": {"type": "string"}}})";
+constexpr std::string_view kClaimed = R"({"type": "object", "required": ["attempts"], "additionalProperties": false,
+  "properties": {"attempts": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+    "required": ["token", "deadline", "attempt", "message", "idempotency_key"], "properties": {
+      "token": {"type": "string"}, "deadline": {"$ref": "#/components/schemas/Time"}, "attempt": {"type": "integer"},
+      "max_attempts": {"type": "integer"}, "id": {"type": "string"}, "idempotency_key": {"type": "string"},
+      "message": {"type": "object", "additionalProperties": false,
+        "required": ["topic", "partition", "offset", "key", "timestamp", "headers", "value"], "properties": {
+          "topic": {"type": "string"}, "partition": {"type": "integer"}, "offset": {"type": "integer"},
+          "key": {"$ref": "#/components/schemas/Bytes"}, "timestamp": {"$ref": "#/components/schemas/Time"},
+          "headers": {"$ref": "#/components/schemas/Headers"}, "value": {"$ref": "#/components/schemas/Bytes"}}}}}}}})";
+constexpr std::string_view kFinish = R"({"type": "object", "required": ["outcome"], "additionalProperties": false,
+  "properties": {"outcome": {"enum": ["done", "skip", "retry", "reject", "logical-failure"]},
+    "retry_after": {"$ref": "#/components/schemas/Duration"}, "error": {"$ref": "#/components/schemas/Error"},
+    "emit": {"$ref": "#/components/schemas/Emit"}}})";
+constexpr std::string_view kExtend = R"({"type": "object", "required": ["by"], "additionalProperties": false,
+  "properties": {"by": {"$ref": "#/components/schemas/Duration"}}})";
+constexpr std::string_view kExtended = R"({"type": "object", "required": ["deadline"], "additionalProperties": false,
+  "properties": {"deadline": {"$ref": "#/components/schemas/Time"}}})";
+
 json::object claimed_json(const Claimed& c) {
   const AttemptIn& a = *c.attempt;
   json::object message{{"topic", a.tp.topic},
@@ -44,9 +65,19 @@ void claim(const Services& services, Request& request, Respond respond) {
   if (auto mistakes = fields.mistakes()) return respond(std::move(*mistakes));
   // Either the claim answers later, or it is refused now: the one respond must serve both.
   auto shared = std::make_shared<Respond>(std::move(respond));
-  const auto started = handler->claim(std::move(wanted), [shared](std::vector<Claimed> claimed) {
+  const auto departure = request.departure;
+  const auto started = handler->claim(wanted, [shared, departure, &services](const std::vector<Claimed>& claimed) {
     json::array attempts;
-    for (const Claimed& c : claimed) attempts.push_back(claimed_json(c));
+    std::vector<std::string> tokens;
+    for (const Claimed& c : claimed) {
+      attempts.push_back(claimed_json(c));
+      tokens.push_back(c.attempt->token);
+    }
+    // Whoever has not received them cannot work on them: others may, now and not when the deadline is over.
+    if (departure && !tokens.empty())
+      departure->undelivered = [open = services.open_attempts, tokens = std::move(tokens)] {
+        for (const std::string& token : tokens) open->finish(token, Decision::not_run());
+      };
     (*shared)(json_response(json::object{{"attempts", std::move(attempts)}}));
   });
   if (!started) return (*shared)(problem(ProblemType::kTooMany, started.error().message));
@@ -122,11 +153,14 @@ Response extend(const Services& services, Request& request) {
 }  // namespace
 
 void add_attempt_routes(Router& router, const Services& services) {
-  router.add("POST", "/api/v1/workers/{name}/attempts:claim", "Take attempts of a pull worker, or wait for some",
+  router.add("POST", "/api/v1/workers/{name}/attempts:claim",
+             {.summary = "Take attempts of a pull worker, or wait for some", .body = kClaim, .answer = kClaimed},
              [&services](Request& request, Respond respond) { claim(services, request, std::move(respond)); });
-  router.add("POST", "/api/v1/attempts/{token}:finish", "Say how an attempt ended",
+  router.add("POST", "/api/v1/attempts/{token}:finish",
+             {.summary = "Say how an attempt ended", .body = kFinish, .success = 204},
              [&services](Request& request) { return finish(services, request); });
-  router.add("POST", "/api/v1/attempts/{token}:extend", "Move the deadline of an attempt",
+  router.add("POST", "/api/v1/attempts/{token}:extend",
+             {.summary = "Move the deadline of an attempt", .body = kExtend, .answer = kExtended},
              [&services](Request& request) { return extend(services, request); });
 }
 

@@ -9,8 +9,10 @@ namespace bartleby {
 
 void add_topic_routes(Router& router, const Services& services);
 void add_worker_routes(Router& router, const Services& services);
+void add_explain_route(Router& router, const Services& services);
 void add_attempt_routes(Router& router, const Services& services);
 void add_health_routes(Router& router, const Services& services);
+void add_metrics_routes(Router& router, const Services& services);
 // Last: it describes all the others.
 void add_openapi_route(Router& router, const Services& services);
 

@@ -1,5 +1,5 @@
 // Topics: which there are, sending messages, and reading them for people.
-#include <charconv>
+#include <algorithm>
 
 #include "codec/base64.h"
 #include "server/json.h"
@@ -12,6 +12,30 @@ constexpr std::size_t kMaxLines = 10000;
 constexpr std::int64_t kMaxRead = 500;
 constexpr std::size_t kMaxReadBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxTopicName = 249;
+
+constexpr std::string_view kTopics = R"({"type": "object", "required": ["items", "next", "count"],
+  "additionalProperties": false, "properties": {"next": {"type": "null"},
+    "count": {"$ref": "#/components/schemas/Count"},
+    "items": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+      "required": ["name", "records", "compacted", "retention_ms", "partitions"], "properties": {
+        "name": {"type": "string"}, "records": {"type": "integer"}, "compacted": {"type": "boolean"},
+        "retention_ms": {"type": ["integer", "null"]},
+        "partitions": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+          "required": ["partition", "start", "end"], "properties": {"partition": {"type": "integer"},
+            "start": {"type": "integer"}, "end": {"type": "integer"}}}}}}}}})";
+constexpr std::string_view kPlaced = R"({"description": "Where the message is; of many, of each in turn",
+  "anyOf": [{"type": "object", "required": ["partition", "offset"], "additionalProperties": false,
+      "properties": {"partition": {"type": "integer"}, "offset": {"type": "integer"}}},
+    {"type": "object", "required": ["messages"], "additionalProperties": false,
+      "properties": {"messages": {"type": "array",
+        "items": {"type": "object", "required": ["partition", "offset"]}}}}]})";
+constexpr std::string_view kMessages = R"({"type": "object", "required": ["items", "next"],
+  "additionalProperties": false, "properties": {"next": {"type": "integer"}, "start": {"type": "integer"},
+    "end": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+      "required": ["partition", "offset", "timestamp", "key", "value", "headers"], "properties": {
+        "partition": {"type": "integer"}, "offset": {"type": "integer"},
+        "timestamp": {"$ref": "#/components/schemas/Time"}, "key": {"$ref": "#/components/schemas/Bytes"},
+        "value": {"$ref": "#/components/schemas/Bytes"}, "headers": {"$ref": "#/components/schemas/Headers"}}}}}})";
 
 bool is_topic_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxTopicName || name == "." || name == "..") return false;
@@ -166,13 +190,6 @@ Response send_messages(const Services& services, Request& request) {
   return json_response(placed.front());
 }
 
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t n = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return n;
-}
-
 Response read_messages(const Services& services, Request& request) {
   const std::string& topic = request.parameter("topic");
   if (auto refused = refused_topic(topic)) return *refused;
@@ -182,8 +199,8 @@ Response read_messages(const Services& services, Request& request) {
                           std::int64_t most) -> std::optional<std::int64_t> {
     const auto text = request.query_value(name);
     if (!text) return fallback;
-    const auto n = number_of(*text);
-    return n && *n >= 0 && *n <= most ? n : std::nullopt;
+    const auto n = whole_number(*text);
+    return n && *n <= most ? n : std::nullopt;
   };
   const auto partition = wanted("partition", 0, there->partitions - 1);
   if (!partition)
@@ -214,12 +231,20 @@ Response read_messages(const Services& services, Request& request) {
 }  // namespace
 
 void add_topic_routes(Router& router, const Services& services) {
-  router.add("GET", "/api/v1/topics", "The topics of this broker",
+  router.add("GET", "/api/v1/topics", {.summary = "The topics of this broker", .answer = kTopics},
              [&services](Request&) { return list_topics(services); });
   router.add("POST", "/api/v1/topics/{topic}/messages",
-             "Send one message (the body), or many (application/x-ndjson); 200 means on disk",
+             {.summary = "Send one message (the body), or many (application/x-ndjson); 200 means on disk",
+              .body_type = "*/*",
+              .body = "{}",
+              .answer = kPlaced},
              [&services](Request& request) { return send_messages(services, request); });
-  router.add("GET", "/api/v1/topics/{topic}/messages", "Read messages of one partition, for people",
+  router.add("GET", "/api/v1/topics/{topic}/messages",
+             {.summary = "Read messages of one partition, for people",
+              .query = {{"partition", "integer", "0 where nothing is said"},
+                        {"from", "integer", "an offset; 0"},
+                        {"limit", "integer", "up to 500; 50"}},
+              .answer = kMessages},
              [&services](Request& request) { return read_messages(services, request); });
 }
 

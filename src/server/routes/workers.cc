@@ -1,8 +1,5 @@
-// Workers: how they are, what is parked, why something stands still, and orders of people.
-#include <charconv>
-
-#include "codec/lane.h"
-#include "codec/time_text.h"
+// Workers: how they are, what is parked, and orders of people.
+#include "codec/heartbeat.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -11,16 +8,73 @@ namespace {
 
 constexpr std::size_t kMostParked = 500;
 
+constexpr std::string_view kWorker = R"({"type": "object", "required": ["name", "state"],
+  "additionalProperties": false, "properties": {
+    "name": {"type": "string"}, "group": {"type": "string"}, "topics": {"type": "array", "items": {"type": "string"}},
+    "state": {"enum": ["starting", "running", "paused", "stopping", "stopped", "unreachable"]},
+    "trouble": {"type": ["string", "null"], "description": "why it does not run"},
+    "instances": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+      "required": ["id", "timestamp", "status", "last_message_at", "consumer_lag"], "properties": {
+        "id": {"type": "string"}, "timestamp": {"$ref": "#/components/schemas/Time"},
+        "status": {"enum": ["RUNNING", "PAUSED", "SHUTTING_DOWN"]},
+        "last_message_at": {"type": ["string", "null"]}, "consumer_lag": {"type": "integer"},
+        "started_at": {"type": ["string", "null"]}, "version": {"type": "string"}, "advertise": {"type": "string"},
+        "partitions": {"type": "integer"}, "parked": {"type": "integer"}, "pinned": {"type": "boolean"}}}},
+    "running": {"type": "integer"}, "parked": {"type": "integer"}, "held": {"type": "integer"},
+    "lag": {"type": "integer", "description": "effective"}, "last_message_at": {"type": ["string", "null"]},
+    "guard_open": {"type": "boolean"},
+    "partitions": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+      "required": ["topic", "partition", "state", "committed", "frontier", "end"], "properties": {
+        "topic": {"type": "string"}, "partition": {"type": "integer"}, "state": {"type": "string"},
+        "committed": {"type": "integer"}, "frontier": {"type": "integer"}, "end": {"type": "integer"},
+        "parked": {"type": "integer"}, "held": {"type": "integer"}}}}}})";
+constexpr std::string_view kWorkers = R"({"type": "object", "required": ["items", "next", "count"],
+  "additionalProperties": false, "properties": {"items": {"type": "array", "items": {"type": "object",
+    "required": ["name", "state"]}}, "next": {"type": "null"}, "count": {"$ref": "#/components/schemas/Count"}}})";
+constexpr std::string_view kPaused = R"({"type": "object", "required": ["name", "state"],
+  "additionalProperties": false,
+  "properties": {"name": {"type": "string"}, "state": {"enum": ["paused", "running"]}}})";
+constexpr std::string_view kParked = R"({"type": "object", "required": ["items", "next", "count"],
+  "additionalProperties": false, "properties": {"next": {"type": "null"},
+    "count": {"$ref": "#/components/schemas/Count"},
+    "items": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+      "required": ["topic", "partition", "offset", "state", "attempts", "error"], "properties": {
+        "topic": {"type": "string"}, "partition": {"type": "integer"}, "offset": {"type": "integer"},
+        "key": {"$ref": "#/components/schemas/Bytes"}, "timestamp": {"$ref": "#/components/schemas/Time"},
+        "state": {"enum": ["parked", "kept"]}, "attempts": {"type": "integer"}, "max_attempts": {"type": "integer"},
+        "due": {"type": ["string", "null"]}, "first_failure_at": {"type": ["string", "null"]},
+        "last_failure_at": {"type": ["string", "null"]}, "error": {"$ref": "#/components/schemas/Error"}}}}}})";
+constexpr std::string_view kOrder = R"({"type": "object", "additionalProperties": false,
+  "description": "Which: partition and offset, or kind, or all", "properties": {"topic": {"type": "string"},
+    "partition": {"type": "integer"}, "offset": {"type": "integer"}, "kind": {"type": "string"},
+    "all": {"type": "boolean"}}})";
+constexpr std::string_view kOrdered = R"({"type": "object", "required": ["messages"], "additionalProperties": false,
+  "properties": {"messages": {"type": "integer", "description": "how many it meant"}}})";
+
 Response unknown_worker(const std::string& name) { return problem(ProblemType::kNotFound, "no worker " + name); }
 
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t n = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (failed != std::errc() || end != text.data() + text.size() || n < 0) return std::nullopt;
-  return n;
+// As they say themselves; an instance that has been silent for too long is not there.
+json::array instances_json(const Services& services, const std::string& worker) {
+  json::array list;
+  const auto beats = services.counters->heartbeats(worker);
+  if (!beats) return list;
+  for (const Heartbeat& beat : *beats)
+    if (const auto facts = heartbeat_from_text(beat.text))
+      list.push_back(json::object{{"id", beat.instance},
+                                  {"timestamp", json_time(facts->timestamp)},
+                                  {"status", name(facts->status)},
+                                  {"last_message_at", json_time(facts->last_message_at)},
+                                  {"consumer_lag", facts->consumer_lag},
+                                  {"started_at", json_time(facts->started_at)},
+                                  {"version", facts->version},
+                                  {"advertise", facts->advertise},
+                                  {"partitions", facts->partitions},
+                                  {"parked", facts->parked},
+                                  {"pinned", facts->pinned}});
+  return list;
 }
 
-json::object worker_json(const WorkerStatus& s, const Worker& worker) {
+json::object worker_json(const Services& services, const WorkerStatus& s, const Worker& worker) {
   json::array partitions;
   for (const PartitionStatus& p : s.partitions)
     partitions.push_back(json::object{{"topic", p.tp.topic},
@@ -33,24 +87,19 @@ json::object worker_json(const WorkerStatus& s, const Worker& worker) {
                                       {"held", p.held}});
   json::array topics;
   for (const std::string& t : worker.spec().topics) topics.push_back(json::string(t));
-  return json::object{
-      {"name", s.name},
-      {"group", s.group},
-      {"topics", std::move(topics)},
-      {"state", name(s.state)},
-      {"trouble", s.trouble.empty() ? json::value(nullptr) : json::value(s.trouble)},
-      {"instances", json::array{json::object{{"id", s.instance},
-                                             {"status", s.state == WorkerState::kPaused     ? "PAUSED"
-                                                        : s.state == WorkerState::kStopping ? "SHUTTING_DOWN"
-                                                                                            : "RUNNING"},
-                                             {"last_message_at", json_time(s.last_message_at)},
-                                             {"consumer_lag", s.lag}}}},
-      {"running", s.running},
-      {"parked", s.parked},
-      {"held", s.held},
-      {"lag", s.lag},
-      {"guard_open", s.guard_open},
-      {"partitions", std::move(partitions)}};
+  return json::object{{"name", s.name},
+                      {"group", s.group},
+                      {"topics", std::move(topics)},
+                      {"state", name(s.state)},
+                      {"trouble", s.trouble.empty() ? json::value(nullptr) : json::value(s.trouble)},
+                      {"instances", instances_json(services, s.name)},
+                      {"running", s.running},
+                      {"parked", s.parked},
+                      {"held", s.held},
+                      {"lag", s.effective_lag},
+                      {"last_message_at", json_time(s.last_message_at)},
+                      {"guard_open", s.guard_open},
+                      {"partitions", std::move(partitions)}};
 }
 
 Response list_workers(const Services& services) {
@@ -58,7 +107,7 @@ Response list_workers(const Services& services) {
   for (const auto& worker : services.workers()) {
     const auto status = worker->status();
     if (status)
-      items.push_back(worker_json(*status, *worker));
+      items.push_back(worker_json(services, *status, *worker));
     else
       items.push_back(
           json::object{{"name", worker->spec().name}, {"state", "unreachable"}, {"trouble", status.error().message}});
@@ -73,7 +122,7 @@ Response show_worker(const Services& services, Request& request) {
   if (!worker) return unknown_worker(request.parameter("name"));
   const auto status = worker->status();
   if (!status) return problem(ProblemType::kInstanceUnreachable, status.error().message);
-  return json_response(worker_json(*status, *worker));
+  return json_response(worker_json(services, *status, *worker));
 }
 
 json::object parked_json(const ParkedMessage& m) {
@@ -99,7 +148,7 @@ Response list_parked(const Services& services, Request& request) {
   if (!worker) return unknown_worker(request.parameter("name"));
   std::size_t limit = 50;
   if (const auto text = request.query_value("limit")) {
-    const auto n = number_of(*text);
+    const auto n = whole_number(*text);
     if (!n || *n < 1 || *n > static_cast<std::int64_t>(kMostParked))
       return problem(ProblemType::kInvalidQuery, "limit is a number from 1 to 500");
     limit = static_cast<std::size_t>(*n);
@@ -161,86 +210,33 @@ Response pause_worker(const Services& services, Request& request, bool paused) {
   if (!worker) return unknown_worker(request.parameter("name"));
   if (const auto done = worker->pause(paused); !done)
     return problem(ProblemType::kInstanceUnreachable, done.error().message);
+  services.beat();
   return json_response(json::object{{"name", worker->spec().name}, {"state", paused ? "paused" : "running"}});
-}
-
-json::object explanation_json(const Worker::Answer& a, Timestamp now) {
-  json::array pins;
-  for (const Pin& pin : a.explanation.pinned_by) {
-    json::object p{
-        {"offset", pin.offset.v}, {"state", pin.state}, {"attempts", pin.attempts}, {"max_attempts", pin.max_attempts}};
-    p["due"] = pin.due_in ? json_time(now + *pin.due_in) : json::value(nullptr);
-    pins.push_back(std::move(p));
-  }
-  return json::object{{"topic", a.tp.topic},
-                      {"partition", a.tp.partition.v},
-                      {"answer", a.explanation.answer},
-                      {"pinned_by", std::move(pins)},
-                      {"committed", a.explanation.committed.v},
-                      {"high", a.explanation.high.v},
-                      {"frontier", a.explanation.frontier.v}};
-}
-
-Response explain_worker(const Services& services, Request& request) {
-  const auto name = request.query_value("worker");
-  if (!name) return problem(ProblemType::kInvalidQuery, "say which worker: ?worker=…", {{"worker", "missing"}});
-  const auto worker = services.worker(std::string(*name));
-  if (!worker) return unknown_worker(std::string(*name));
-  std::optional<Partition> partition;
-  std::optional<Offset> offset;
-  if (const auto text = request.query_value("partition")) {
-    const auto n = number_of(*text);
-    if (!n || *n > INT32_MAX) return problem(ProblemType::kInvalidQuery, "partition is a number");
-    partition = Partition(static_cast<std::int32_t>(*n));
-  }
-  if (const auto text = request.query_value("offset")) {
-    const auto n = number_of(*text);
-    if (!n || !partition) return problem(ProblemType::kInvalidQuery, "offset is a number, and wants a partition");
-    offset = Offset(*n);
-  }
-  const auto answers = worker->explain(partition, offset);
-  if (!answers) return problem(ProblemType::kInstanceUnreachable, answers.error().message);
-  const auto status = worker->status();
-  const Timestamp now = services.clock->now().wall;
-  json::array list;
-  for (const Worker::Answer& a : *answers) list.push_back(explanation_json(a, now));
-  if (list.empty() && partition)
-    return problem(ProblemType::kNotFound, "worker " + worker->spec().name + " does not have partition " +
-                                               std::to_string(partition->v) + " here");
-  json::object body;
-  if (list.size() == 1)
-    body = list.front().as_object();
-  else
-    body["answer"] =
-        list.empty() && status && !status->trouble.empty()
-            ? json::value("worker " + worker->spec().name + " does not run: " + status->trouble)
-            : json::value("worker " + worker->spec().name + " has " + std::to_string(list.size()) + " partitions here");
-  body["worker"] = worker->spec().name;
-  body["partitions"] = std::move(list);
-  body["as_of"] = json_time(now);
-  body["source"] = "instance";
-  return json_response(body);
 }
 
 }  // namespace
 
 void add_worker_routes(Router& router, const Services& services) {
-  router.add("GET", "/api/v1/workers", "The workers of this process",
+  router.add("GET", "/api/v1/workers", {.summary = "The workers of this process", .answer = kWorkers},
              [&services](Request&) { return list_workers(services); });
-  router.add("GET", "/api/v1/workers/{name}", "One worker, its instances and partitions",
+  router.add("GET", "/api/v1/workers/{name}",
+             {.summary = "One worker, its instances and partitions", .answer = kWorker},
              [&services](Request& request) { return show_worker(services, request); });
-  router.add("POST", "/api/v1/workers/{name}:pause", "Start no new attempts",
+  router.add("POST", "/api/v1/workers/{name}:pause", {.summary = "Start no new attempts", .answer = kPaused},
              [&services](Request& request) { return pause_worker(services, request, true); });
-  router.add("POST", "/api/v1/workers/{name}:resume", "Go on",
+  router.add("POST", "/api/v1/workers/{name}:resume", {.summary = "Go on", .answer = kPaused},
              [&services](Request& request) { return pause_worker(services, request, false); });
-  router.add("GET", "/api/v1/workers/{name}/parked", "Messages that wait for their next attempt",
+  router.add("GET", "/api/v1/workers/{name}/parked",
+             {.summary = "Messages that wait for their next attempt",
+              .query = {{"limit", "integer", "1 to 500; 50"}, {"kind", "string", "a kind of failure"}},
+              .answer = kParked},
              [&services](Request& request) { return list_parked(services, request); });
-  router.add("POST", "/api/v1/workers/{name}/parked:run-now", "Run parked messages now",
+  router.add("POST", "/api/v1/workers/{name}/parked:run-now",
+             {.summary = "Run parked messages now", .body = kOrder, .answer = kOrdered},
              [&services](Request& request) { return order_parked(services, request, ParkedOrder::What::kRunNow); });
-  router.add("POST", "/api/v1/workers/{name}/parked:give-up", "Make parked messages dead letters now",
+  router.add("POST", "/api/v1/workers/{name}/parked:give-up",
+             {.summary = "Make parked messages dead letters now", .body = kOrder, .answer = kOrdered},
              [&services](Request& request) { return order_parked(services, request, ParkedOrder::What::kGiveUp); });
-  router.add("GET", "/api/v1/explain", "Why something stands still, in words",
-             [&services](Request& request) { return explain_worker(services, request); });
 }
 
 }  // namespace bartleby

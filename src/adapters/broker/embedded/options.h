@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
+#include "base/error.h"
 #include "base/time.h"
 
 namespace bartleby::embedded {
@@ -52,6 +54,10 @@ struct Options {
   std::size_t compact_after = 1000;                   // records that came since the last compaction
   std::size_t compact_keys = 100000;                  // that one run keeps in memory
   Duration tombstones_kept = std::chrono::hours(24);  // so that no reader misses one
+
+  // Told when a chore (`upkeep`, `checkpoint`) begins to fail, fails otherwise, or works again: by the writer's thread,
+  // which must not be kept waiting. A failed chore is tried again; until then the file grows.
+  std::function<void(std::string_view chore, const Result<void>& result)> chore_told;
 
   int checkpoint_pages = 4000;  // of the write-ahead log
   int wal_pages_limit = 50000;  // above it the checkpoint waits for readers

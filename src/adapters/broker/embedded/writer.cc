@@ -269,6 +269,7 @@ void Writer::do_upkeep(Lock& lock) {
   } while (queue_.empty() && !stopping_);
   upkeep_running_ = false;
   room_.notify_all();
+  tell(lock, "upkeep", upkeep_told_, upkeep_result_);
 }
 
 // What it cannot move stays in the write-ahead log and is moved later; nothing depends on it but room.
@@ -279,6 +280,19 @@ void Writer::checkpoint(Lock& lock, bool all) {
   lock.lock();
   if (!moved) upkeep_result_ = std::unexpected(moved.error());
   checkpointed_ = wal_pages_;
+  tell(lock, "checkpoint", checkpoint_told_, moved ? Result<void>() : std::unexpected(moved.error()));
+}
+
+// Without the lock: whoever listens may be slow.
+void Writer::tell(Lock& lock, std::string_view chore, std::string& told, const Result<void>& result) {
+  const std::string now = result ? "" : result.error().message;
+  if (now == told) return;
+  told = now;
+  if (!options_.chore_told) return;
+  const Result<void> copy = result;
+  lock.unlock();
+  options_.chore_told(chore, copy);
+  lock.lock();
 }
 
 }  // namespace bartleby::embedded

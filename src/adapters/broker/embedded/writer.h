@@ -97,6 +97,7 @@ class Writer {
   void land(Job& job, Landing landing, const Error& error);
   void do_upkeep(Lock& lock);
   void checkpoint(Lock& lock, bool all);
+  void tell(Lock& lock, std::string_view chore, std::string& told, const Result<void>& result);
 
   LogFile file_;
   const Options options_;
@@ -116,9 +117,10 @@ class Writer {
   bool stopping_ = false;
   bool upkeep_running_ = false;
   Instant next_upkeep_{};
-  Result<void> upkeep_result_;  // of the last slice
-  int wal_pages_ = 0;           // written by SQLite's hook, in this thread
-  int checkpointed_ = 0;        // pages at the last checkpoint
+  Result<void> upkeep_result_;                 // of the last slice
+  std::string upkeep_told_, checkpoint_told_;  // what was said of them last; empty: that they work
+  int wal_pages_ = 0;                          // written by SQLite's hook, in this thread
+  int checkpointed_ = 0;                       // pages at the last checkpoint
   std::thread thread_;
 };
 

@@ -1,0 +1,55 @@
+// A cache beside the log: retry counters for others to look at, and the heartbeats of instances.
+//
+// It may vanish at any time, whole or in part: no promise rests on it, nothing is decided by it, and every call may
+// fail (kUnavailable when it does not answer, kTooLarge over a limit). An increment and its expiry are one step, so
+// that no counter stays for ever. What has expired is not there; time is the cache's own. A heartbeat is a text that
+// the cache does not read, under `worker:{type}:{instance}`. A type has no colon, an instance may have some. Any
+// thread; calls may wait for a server, but not for long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+
+namespace bartleby {
+
+constexpr std::size_t kMaxCounterKey = 1024;
+constexpr std::size_t kMaxHeartbeat = 4096;
+constexpr std::size_t kMaxHeartbeats = 10000;  // of one list
+
+struct Heartbeat {
+  std::string type, instance;
+  std::string text;
+
+  bool operator==(const Heartbeat&) const = default;
+};
+
+inline std::string heartbeat_key(std::string_view type, std::string_view instance) {
+  return "worker:" + std::string(type) + ":" + std::string(instance);
+}
+
+class Counters {
+ public:
+  virtual ~Counters() = default;
+
+  // ---- Retry counters. One that does not exist, or has expired, is 0.
+  virtual Result<std::int64_t> count(const std::string& key) = 0;
+  // Adds 1, lets it expire `ttl` from now, and returns what it is then.
+  virtual Result<std::int64_t> increment(const std::string& key, Duration ttl) = 0;
+  virtual Result<void> erase(const std::string& key) = 0;
+
+  // ---- Heartbeats
+  // Replaces the one before, text and expiry.
+  virtual Result<void> put_heartbeat(const Heartbeat& heartbeat, Duration ttl) = 0;
+  virtual Result<std::optional<std::string>> heartbeat(const std::string& type, const std::string& instance) = 0;
+  // By type, then instance; of all types, or of one. At most kMaxHeartbeats.
+  virtual Result<std::vector<Heartbeat>> heartbeats(const std::optional<std::string>& type = std::nullopt) = 0;
+};
+
+}  // namespace bartleby

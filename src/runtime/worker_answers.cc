@@ -1,0 +1,176 @@
+// What a worker is asked and told from other threads: carried out by its own between two turns.
+#include <algorithm>
+#include <future>
+
+#include "codec/lane.h"
+#include "runtime/worker.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::chrono::seconds kAnswerWithin{1};
+constexpr std::size_t kMaxTasks = 1000;
+
+PartitionStatus partition_status(const PartitionEngine& p, const TopicPartition& tp) {
+  PartitionStatus part{.tp = tp, .state = {}, .committed = p.committed(), .frontier = p.frontier(), .log_end = {}};
+  part.state = p.phase() == Phase::kRunning                                      ? "running"
+               : p.phase() == Phase::kRefused                                    ? "refused"
+               : p.phase() == Phase::kDraining || p.phase() == Phase::kReleasing ? "handing over"
+                                                                                 : "taking over";
+  part.parked = p.parked();
+  part.held = p.held();
+  part.in_memory = p.in_memory();
+  return part;
+}
+
+}  // namespace
+
+template <class T>
+Result<T> Worker::ask(std::function<T()> question) {
+  // Whoever asks may have gone before the answer comes: both hold the place where it is put.
+  struct Asked {
+    std::promise<T> answer;
+    std::atomic<int> state{0};  // 1: it is being carried out; 2: nobody waits for it any more
+  };
+  auto asked = std::make_shared<Asked>();
+  std::future<T> future = asked->answer.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped()) return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " has stopped");
+    if (tasks_.size() >= kMaxTasks) return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " is too busy");
+    tasks_.push_back([asked, question = std::move(question)] {
+      int waiting = 0;
+      if (!asked->state.compare_exchange_strong(waiting, 1)) return;
+      if constexpr (std::is_void_v<T>) {
+        question();
+        asked->answer.set_value();
+      } else {
+        asked->answer.set_value(question());
+      }
+    });
+    if (awake_ != nullptr) awake_->wake();
+    changed_.notify_all();
+  }
+  if (future.wait_for(kAnswerWithin) != std::future_status::ready) {
+    int waiting = 0;  // an order that is answered with "no" must not be carried out later
+    if (asked->state.compare_exchange_strong(waiting, 2))
+      return fail(ErrorCode::kUnavailable, "worker " + spec_.name + " does not answer");
+    future.wait();
+  }
+  if constexpr (std::is_void_v<T>) {
+    future.get();
+    return {};
+  } else {
+    return future.get();
+  }
+}
+
+Result<WorkerStatus> Worker::status() {
+  Result<WorkerStatus> s = ask<WorkerStatus>([this] {
+    WorkerStatus out;
+    out.name = spec_.name;
+    out.group = spec_.group;
+    out.instance = spec_.instance;
+    out.state = state_.load();
+    out.trouble = trouble_;
+    out.running = figures_.running.load();
+    if (!pump_) return out;
+    out.guard_open = pump_->engine().guard().open();
+    for (const auto& [ref, tp] : pump_->partitions())
+      if (const PartitionEngine* p = pump_->engine().partition(ref)) {
+        PartitionStatus part = partition_status(*p, tp);
+        const WaitingFigures waiting = waiting_figures(pump_->engine(), ref);
+        part.held_keys = waiting.held_keys;
+        part.dlq_pending = waiting.dying;
+        part.metadata_bytes = pump_->metadata_bytes(ref);
+        out.partitions.push_back(std::move(part));
+      }
+    return out;
+  });
+  if (!s) return s;
+  s->last_message_at = last_message_at();
+  for (PartitionStatus& p : s->partitions) {  // asked here: the worker's thread must not wait for the broker
+    const auto range = broker_.log_range(p.tp);
+    p.log_end = range ? range->second : p.frontier;
+    p.lag = std::max<std::int64_t>(0, p.log_end.v - p.committed.v);
+    const auto waiting = static_cast<std::int64_t>(p.parked + p.held);
+    p.effective_lag = std::max<std::int64_t>(0, p.log_end.v - p.frontier.v) +
+                      std::max<std::int64_t>(0, static_cast<std::int64_t>(p.in_memory) - waiting);
+    s->parked += p.parked;
+    s->held += p.held;
+    s->held_keys += p.held_keys;
+    s->dlq_pending += p.dlq_pending;
+    s->metadata_bytes_max = std::max(s->metadata_bytes_max, p.metadata_bytes);
+    s->effective_lag += p.effective_lag;
+    s->pinned = s->pinned || (p.parked > 0 && p.committed < p.frontier);
+  }
+  return s;
+}
+
+std::optional<Timestamp> Worker::last_message_at() const {
+  const std::int64_t last = figures_.last_end_ms.load();
+  return last == 0 ? std::nullopt : std::optional(timestamp_ms(last));
+}
+
+Result<std::vector<ParkedMessage>> Worker::parked(const ParkedFilter& filter, std::size_t limit) {
+  return ask<std::vector<ParkedMessage>>([this, filter, limit] {
+    return pump_ ? pump_->parked(filter, clock_.now(), limit) : std::vector<ParkedMessage>{};
+  });
+}
+
+Result<std::vector<Worker::Answer>> Worker::explain(std::optional<Partition> partition, std::optional<Offset> offset) {
+  return ask<std::vector<Answer>>([this, partition, offset] {
+    std::vector<Answer> answers;
+    if (!pump_) return answers;
+    const Instant now = clock_.now().steady;
+    for (const auto& [ref, tp] : pump_->partitions()) {
+      if (partition && *partition != tp.partition) continue;
+      const auto e =
+          offset ? bartleby::explain(pump_->engine(), ref, *offset, now) : bartleby::explain(pump_->engine(), ref, now);
+      if (e) answers.push_back({tp, *e});
+    }
+    return answers;
+  });
+}
+
+Result<std::vector<Worker::Answer>> Worker::explain_key(std::string_view key, std::optional<Partition> partition) {
+  return ask<std::vector<Answer>>([this, lane = lane_of(key), partition] {
+    std::vector<Answer> answers;
+    if (!pump_) return answers;
+    const Instant now = clock_.now().steady;
+    for (const auto& [ref, tp] : pump_->partitions()) {
+      if (partition && *partition != tp.partition) continue;
+      if (const auto e = bartleby::explain(pump_->engine(), ref, lane, now)) answers.push_back({tp, *e});
+    }
+    return answers;
+  });
+}
+
+Result<std::size_t> Worker::order(ParkedOrder::What what, const ParkedFilter& filter) {
+  return ask<std::size_t>([this, what, filter]() -> std::size_t {
+    if (!pump_) return 0;
+    const std::size_t meant = pump_->parked(filter, clock_.now(), SIZE_MAX).size();
+    for (const auto& [ref, tp] : pump_->partitions())
+      if (!filter.tp || *filter.tp == tp) pump_->tell(ParkedOrder{what, ref, filter.offset, filter.kind});
+    return meant;
+  });
+}
+
+Result<void> Worker::pause(bool paused) {
+  return ask<void>([this, paused] {
+    paused_ = paused;
+    if (pump_) pump_->tell(PauseIn{paused});
+    if (state_.load() == WorkerState::kRunning || state_.load() == WorkerState::kPaused)
+      set_state(paused ? WorkerState::kPaused : WorkerState::kRunning);
+  });
+}
+
+Result<void> Worker::apply(const LiveSettings& settings) {
+  return ask<void>([this, live = std::make_shared<const LiveSettings>(settings)] {
+    live->apply_to(engine_);
+    runner_.set_policies(live->cases);
+    if (pump_) pump_->tell(SettingsIn{live});
+  });
+}
+
+}  // namespace bartleby

@@ -1,0 +1,167 @@
+// The HTTP server with real sockets: what becomes of connections at a stop, and of answers that nobody takes.
+#include "server/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <optional>
+#include <thread>
+
+namespace bartleby {
+namespace {
+
+Response text(std::string body) {
+  Response response;
+  response.body = std::move(body);
+  return response;
+}
+
+// A client that speaks bytes; waits for at most half a minute.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience{30, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  ~Client() { close(); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void close() {
+    if (socket_ >= 0) ::close(socket_);
+    socket_ = -1;
+  }
+  void get(const std::string& path) {
+    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    EXPECT_EQ(::send(socket_, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  }
+  // Up to `end`, or until the other side closes, cleanly or not.
+  std::string read_until(const std::string& end) {
+    std::string text;
+    char part[4096];
+    closed_ = false;
+    while (!text.contains(end)) {
+      const ssize_t n = ::recv(socket_, part, sizeof part, 0);
+      closed_ = n == 0;
+      if (n <= 0) break;
+      text.append(part, static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+  bool closed_cleanly() {
+    read_until("\n\n never");
+    return closed_;
+  }
+
+ private:
+  int socket_;
+  bool closed_ = false;
+};
+
+class HttpServerTest : public testing::Test {
+ protected:
+  HttpServerTest() {
+    router_.add("GET", "/now", {.summary = "answers at once"}, [](Request&) { return text("now!"); });
+    router_.add("GET", "/later", {.summary = "answers when the test says so"},
+                [this](Request& request, Respond respond) {
+                  if (prepare_) prepare_(*request.departure);
+                  asked_.set_value(std::move(respond));
+                });
+  }
+
+  void start(ServerOptions options = {}) {
+    options.port = 0;
+    server_ = std::move(*HttpServer::start(std::move(options), router_, log_));
+  }
+
+  Log log_{LogFormat::kText, LogLevel::kError};
+  std::promise<Respond> asked_;
+  std::function<void(Request::Departure&)> prepare_;
+  Router router_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, AStopClosesIdleConnectionsCleanly) {
+  start();
+  Client fresh(server_->port());
+  Client used(server_->port());
+  used.get("/now");
+  EXPECT_TRUE(used.read_until("now!").starts_with("HTTP/1.1 200"));
+  server_->stop();
+  EXPECT_TRUE(used.closed_cleanly());
+  EXPECT_TRUE(fresh.closed_cleanly());
+}
+
+TEST_F(HttpServerTest, AnAnswerUnderWayAtAStopIsStillGiven) {
+  start({.drain = std::chrono::minutes(1)});
+  Client client(server_->port());
+  client.get("/later");
+  Respond respond = asked_.get_future().get();
+  Client idle(server_->port());
+  idle.get("/now");
+  idle.read_until("now!");
+  std::thread stopping([this] { server_->stop(); });
+  EXPECT_TRUE(idle.closed_cleanly());  // so the stop has begun
+  respond(text("here it is"));
+  EXPECT_TRUE(client.read_until("here it is").contains("here it is"));
+  EXPECT_TRUE(client.closed_cleanly());
+  stopping.join();
+}
+
+TEST_F(HttpServerTest, AStopDoesNotWaitForARouteThatNeverAnswers) {
+  start({.drain = std::chrono::milliseconds(10)});
+  Client client(server_->port());
+  client.get("/later");
+  const Respond respond = asked_.get_future().get();
+  server_->stop();
+  client.read_until("never");  // returns: the connection is closed
+}
+
+TEST_F(HttpServerTest, AnAnswerThatNobodyTakesIsToldToItsRoute) {
+  std::promise<void> undelivered;
+  prepare_ = [&](Request::Departure& departure) { departure.undelivered = [&] { undelivered.set_value(); }; };
+  start();
+  Client client(server_->port());
+  client.get("/later");
+  Respond respond = asked_.get_future().get();
+  client.close();
+  respond(text("too late"));
+  EXPECT_EQ(undelivered.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
+TEST_F(HttpServerTest, AnAnswerThatIsTakenIsNotCalledUndelivered) {
+  bool undelivered = false;
+  prepare_ = [&](Request::Departure& departure) { departure.undelivered = [&] { undelivered = true; }; };
+  start();
+  Client client(server_->port());
+  client.get("/later");
+  asked_.get_future().get()(text("in time"));
+  EXPECT_TRUE(client.read_until("in time").contains("in time"));
+  server_->stop();
+  EXPECT_FALSE(undelivered);
+}
+
+TEST_F(HttpServerTest, CountsRequestsByRouteAndStatus) {
+  start();
+  Client client(server_->port());
+  client.get("/now");
+  client.read_until("now!");
+  client.get("/nowhere");
+  client.read_until("no such path");
+  server_->stop();
+  EXPECT_EQ(router_.routes()[0].figures->by_code[200 - RouteFigures::kFirstCode].load(), 1U);
+  EXPECT_EQ(router_.routes()[1].figures->by_code[200 - RouteFigures::kFirstCode].load(), 0U);
+  EXPECT_EQ(router_.unrouted().by_code[404 - RouteFigures::kFirstCode].load(), 1U);
+}
+
+}  // namespace
+}  // namespace bartleby
