@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
+constexpr std::size_t kMaxEmittedTopics = 1000;  // known to exist
 
 struct AlarmText {
   AlarmType type;
@@ -280,9 +281,13 @@ void Worker::turn() {
   pump_->poll(busy ? Duration(0) : std::chrono::ceil<Duration>(clock_.real(until)));
   {
     const std::lock_guard lock(mutex_);
-    for (HandledRun& run : handled_) pump_->handled(std::move(run));
-    handled_.clear();
+    handled_.swap(taken_);
   }
+  for (HandledRun& run : taken_) {
+    if (run.last) create_emitted_topics(*run.last);
+    pump_->handled(std::move(run));
+  }
+  taken_.clear();
   const Now now = clock_.now();
   if (pump_->has_handled()) death_point("attempt.answered");
   pump_->turn(now);
@@ -291,6 +296,25 @@ void Worker::turn() {
   figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
+}
+
+// Whoever emits to a topic for the first time makes it, as whoever sends does, where topics are made by themselves.
+// What cannot be made is refused by the write, and tried again.
+void Worker::create_emitted_topics(const Decision& decision) {
+  if (spec_.new_topic_partitions == 0) return;
+  for (const Record& record : decision.emit) {
+    if (emitted_topics_.contains(record.topic)) continue;
+    if (emitted_topics_.size() >= kMaxEmittedTopics) emitted_topics_.clear();
+    auto there = broker_.describe(record.topic);
+    if (!there && there.error().code == ErrorCode::kNotFound) {
+      if (auto made = broker_.ensure_topics({topic_spec(record.topic, spec_.new_topic_partitions)}); made)
+        log_.info("topic_created", {{"topic", record.topic}, {"partitions", spec_.new_topic_partitions}});
+      else
+        log_.warning("topic_not_created", {{"topic", record.topic}, {"why", made.error().message}});
+      there = broker_.describe(record.topic);
+    }
+    if (there) emitted_topics_.insert(record.topic);
+  }
 }
 
 void Worker::take_tasks() {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -116,6 +117,7 @@ class Worker {
   bool join();
   void turn();
   void take_tasks();
+  void create_emitted_topics(const Decision& decision);
   std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
   void part();  // from a pump that is over
   void told(const Alarm& alarm, const TopicPartition* tp);
@@ -146,7 +148,9 @@ class Worker {
 
   // The worker's thread alone:
   Runner runner_;
+  std::vector<HandledRun> taken_;
   std::map<std::string, SourceTopic> sources_;
+  std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;
   std::string trouble_;
