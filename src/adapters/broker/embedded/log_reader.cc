@@ -1,6 +1,6 @@
 #include "adapters/broker/embedded/log_reader.h"
 
-#include "adapters/broker/embedded/header_bytes.h"
+#include "codec/header_bytes.h"
 #include "adapters/broker/embedded/log_file.h"
 
 namespace bartleby::embedded {
