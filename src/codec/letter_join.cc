@@ -212,6 +212,13 @@ Result<Bytes> joined_value(std::span<const LogRecord* const> parts, HeaderReader
 
 }  // namespace
 
+std::optional<LetterPart> letter_part(const LogRecord& record) {
+  if (HeaderReader(record).find(header::kPart) == nullptr) return std::nullopt;
+  Result<Part> part = read_part(record);
+  if (!part) return std::nullopt;
+  return LetterPart{std::move(part->letter), part->number.index, part->number.count};
+}
+
 Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   if (records.empty()) return fail(ErrorCode::kInvalid, "letter: no records");
   std::vector<const LogRecord*> parts = {&records.front()};

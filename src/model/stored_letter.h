@@ -42,7 +42,7 @@ struct Place {
 
 struct StoredLetter {
   std::int64_t seq = 0;  // order of arrival
-  std::string id;
+  std::string id;        // of the first life that was taken in; later lives' ids find it too
   LetterState state = LetterState::kOpen;
   std::int64_t version = 1;  // grows with every change
   std::uint32_t replays = 0;
@@ -51,7 +51,7 @@ struct StoredLetter {
   std::string lineage;
   Place dlq;                           // of the newest life's record
   std::optional<Place> origin;         // of the newest life
-  std::optional<Place> job;            // of the first life: seed 002's job id
+  Place job;                           // of the first life's record; of the dlq's where that is not known
   std::optional<Timestamp> timestamp;  // of the origin's record
   std::optional<std::string> key;      // its first `kShownKey` bytes
   std::size_t size = 0;                // of key, value and headers
