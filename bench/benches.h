@@ -18,6 +18,8 @@ Row embedded_append_16();
 Row embedded_append_256();
 Row embedded_append_1_batched();  // against many inserts per transaction
 Row embedded_append_256_batched();
+Row intake();
+Row dlq_status();
 Row push();
 Row push_slow();
 std::optional<Row> sim();  // nothing where the simulation is not built

@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
       {"embedded_append_256", embedded_append_256},
       {"embedded_append_1_batched", embedded_append_1_batched},
       {"embedded_append_256_batched", embedded_append_256_batched},
+      {"intake", intake},
+      {"dlq_status", dlq_status},
       {"push", push},
       {"push_slow", push_slow},
       {"sim", sim},

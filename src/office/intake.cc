@@ -76,9 +76,11 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   }
   give_up_parts(event.dlq, *dlq, now, batch.letters);
   dlq->done_to = std::max(dlq->done_to, dlq->position);
-  batch.after = {dlq->parts.first().value_or(dlq->done_to), dlq->done_to};
+  // Not `done_to`: after a start what lies between the two is still being read again.
+  batch.after = {dlq->parts.first().value_or(dlq->position), dlq->done_to};
   dlq->retry = Duration(0);
   if (dlq->stored == batch.after && batch.letters.empty()) {
+    if (!event.records.empty()) return read(event.dlq, *dlq, out);
     dlq->phase = Phase::kIdle;
     dlq->due = now + limits_.poll;
     return;
