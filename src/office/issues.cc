@@ -99,7 +99,8 @@ Result<std::vector<IssueNews>> IssueBook::finish(Connection& connection, Timesta
     const bool moved = state != (*issue)->state;
     BARTLEBY_TRY(sql::execute(connection,
                               "UPDATE issues SET total = total + $2, last = CASE WHEN last < $3 THEN $3 ELSE last END,"
-                              " state = $4, version = version + $5, state_since = $6 WHERE seq = $1",
+                              " state = $4, version = version + $5, state_since = $6,"
+                              " until = CASE WHEN $4 = 3 THEN until ELSE NULL END WHERE seq = $1",
                               seq, added.letters, ms(added.last), static_cast<int>(state), moved ? 1 : 0,
                               ms(moved ? now : since)));
     for (const auto& [hour, letters] : added.hours)

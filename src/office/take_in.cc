@@ -14,6 +14,9 @@ std::optional<std::int64_t> stored(const std::optional<Timestamp>& time) {
   return time ? std::optional(ms(*time)) : std::nullopt;
 }
 
+// Lists go by this time. One that is far ahead would stand above everything else for ever.
+Timestamp believable(Timestamp died, Timestamp now) { return died > now + std::chrono::hours(24) ? now : died; }
+
 ErrorText error_of(const Arrival& a) { return {a.letter.error_type, a.letter.error_message, a.payload.stack}; }
 
 std::string hash_of(std::string_view bytes) {
@@ -144,10 +147,11 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
 // Answers with false where the id is taken.
 Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, const std::string& id, std::int64_t seq) {
   const StoredLetter& l = arrival.letter;
+  const Timestamp died = believable(l.died_at, now_);
   const auto shelf = shelves_.shelf(connection, l.shelf);
   if (!shelf) return std::unexpected(shelf.error());
   // Of a letter that is here already the issue is here too, so nothing is made in vain.
-  const auto issue = issues_.find(connection, l.kind, error_of(arrival), l.died_at, now_);
+  const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
   if (!issue) return std::unexpected(issue.error());
   const std::string bytes = packed(arrival.payload);
   const std::string hash = hash_of(bytes);
@@ -173,11 +177,11 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, cons
     else
       row << std::nullopt;
     row << key_hash(arrival.payload) << l.size << Blob{hash} << l.instance << l.dialect << l.error_type
-        << l.error_message << stored(l.first_failure_at) << ms(l.died_at) << ms(now_);
+        << l.error_message << stored(l.first_failure_at) << ms(died) << ms(now_);
     if (auto ran = row.run(); !ran) return std::unexpected(ran.error());
   }
   if (connection.changes() == 0) return false;
-  issues_.count(*issue, l.died_at, now_);
+  issues_.count(*issue, died, now_);
   BARTLEBY_TRY(put_payload(connection, seq, l.replays, arrival, bytes));
   BARTLEBY_TRY(put_words(connection, seq, arrival));
   tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
@@ -196,13 +200,14 @@ Result<std::optional<LetterRow>> TakeIn::earlier_life(Connection& connection, co
 Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, const Arrival& arrival) {
   const StoredLetter& old = row.letter;
   const StoredLetter& l = arrival.letter;
+  const Timestamp died = believable(l.died_at, now_);
   ShelfLabel label = l.shelf;
   label.topic = row.shelf.label.topic;  // of the first life: a private lane is no topic of its own
   const auto shelf = shelves_.shelf(connection, label);
   if (!shelf) return std::unexpected(shelf.error());
-  const auto issue = issues_.find(connection, l.kind, error_of(arrival), l.died_at, now_);
+  const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
   if (!issue) return std::unexpected(issue.error());
-  issues_.count(*issue, l.died_at, now_);
+  issues_.count(*issue, died, now_);
   const std::string bytes = packed(arrival.payload);
 
   BARTLEBY_TRY(
@@ -223,7 +228,7 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
       old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
       l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
       l.origin ? std::optional(l.origin->offset.v) : std::nullopt, stored(l.timestamp), l.size, Blob{hash_of(bytes)},
-      l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(l.died_at), ms(now_),
+      l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_),
       key_hash(arrival.payload)));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
                             Blob{l.key ? std::string_view(*l.key) : std::string_view()}));

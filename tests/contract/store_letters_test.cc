@@ -86,6 +86,15 @@ TEST_P(StoreContract, ALaterLifeOpensTheSameLetterFromEveryState) {
   expect_counts_are_exact();
 }
 
+TEST_P(StoreContract, ADeathFarInTheFutureIsNotBelieved) {
+  Arrival odd = letter(1), near = letter(2);
+  odd.letter.died_at = now_ + std::chrono::hours(24 * 365);
+  near.letter.died_at = now_ + std::chrono::minutes(5);
+  take_in({odd, near});
+  EXPECT_EQ(get(odd.letter.id).died_at, now_);
+  EXPECT_EQ(ids("").front(), near.letter.id);
+}
+
 TEST_P(StoreContract, TheSameMessageInAnotherGroupIsAnotherLetter) {
   Arrival other = letter(1, 1);
   other.letter.shelf.group = "shipping";
