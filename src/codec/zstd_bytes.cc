@@ -18,8 +18,10 @@ struct FreeContext {
 }  // namespace
 
 std::string zstd_compressed(std::string_view bytes) {
-  const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  // One for each thread: making it takes longer than compressing a small value. Every frame begins anew.
+  static thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   BARTLEBY_ASSERT(context != nullptr);
+  ZSTD_CCtx_reset(context.get(), ZSTD_reset_session_and_parameters);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');

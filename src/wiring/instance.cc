@@ -21,6 +21,7 @@
 #include "runtime/worker.h"
 #include "server/http_server.h"
 #include "server/routes/routes.h"
+#include "wiring/office.h"
 
 namespace bartleby {
 namespace {
@@ -65,6 +66,7 @@ struct Instance::Parts {
   const std::function<void(const std::string&)> broken;
 
   std::unique_ptr<embedded::EmbeddedBroker> broker;
+  std::unique_ptr<Office> office;  // none without the role
   std::unique_ptr<FlightRecorder> recorder;
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
@@ -246,6 +248,11 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
+  if (p.config.has_office) {
+    auto office = Office::start(p.config, *p.broker, clock, log);
+    if (!office) return std::unexpected(office.error());
+    p.office = std::move(*office);
+  }
   auto recorder = FlightRecorder::open(std::filesystem::path(p.config.data_dir) / "flight", random_number());
   if (!recorder) return std::unexpected(recorder.error());
   p.recorder = std::move(*recorder);
@@ -337,6 +344,7 @@ Result<void> Instance::reload(Config fresh) {
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
   p.config.effective = std::move(fresh.effective);
+  if (p.office) p.office->follow(p.config);
   return {};
 }
 
