@@ -236,7 +236,7 @@ Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   Result<Bytes> value = joined_value(parts, in);
   if (!value) return std::unexpected(value.error());
 
-  letter.id = letter_id(letter.facts);
+  letter.id = in.text(header::kLetter);  // compared with the facts when they were read
   letter.record.offset = letter.facts.offset;
   letter.record.timestamp = letter.facts.timestamp;
   letter.record.key = first.key;

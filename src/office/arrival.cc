@@ -16,7 +16,10 @@ constexpr std::size_t kMaxIndexed = 4096;   // bytes of headers that can be sear
 constexpr std::size_t kWorthPacking = 200;  // below this a frame costs more than it saves
 constexpr char kPlain = 0, kZstd = 1;
 
-std::string name_text(const std::string& text) { return clean_utf8(text, {.bytes = kMaxName}); }
+std::string name_text(std::string text) {
+  clean_utf8_in_place(text, {.bytes = kMaxName});
+  return text;
+}
 
 std::size_t size_of(const LetterPayload& p) {
   std::size_t n = (p.key ? p.key->size() : 0) + (p.value ? p.value->size() : 0);
@@ -38,25 +41,25 @@ Arrival arrival_of(const TopicPartition& dlq, Offset at, Timestamp appended, Let
   LetterFacts& facts = from.facts;
   letter.id = std::move(from.id);
   letter.replays = facts.replays;
-  letter.lineage = message_id(facts);
-  letter.shelf = {
-      dlq.topic,   name_text(facts.cluster), name_text(facts.topic), name_text(facts.group), name_text(facts.worker),
-      facts.reason};
+  letter.lineage = name_text(message_id(facts));  // somebody wrote it into a header; in an index it must be short
+  letter.shelf = {dlq.topic,
+                  name_text(std::move(facts.cluster)),
+                  name_text(std::move(facts.topic)),
+                  name_text(std::move(facts.group)),
+                  name_text(std::move(facts.worker)),
+                  facts.reason};
   letter.dlq = {dlq.partition, at};
   letter.origin = Place{facts.partition, facts.offset};
   letter.job = *letter.origin;
   letter.timestamp = facts.timestamp;
-  letter.instance = name_text(facts.instance);
+  letter.instance = name_text(std::move(facts.instance));
   letter.dialect = "record";
   letter.kind = facts.kind;
   letter.attempts = facts.attempts;
-  facts.error = bounded(std::move(facts.error));
   letter.error_type = std::move(facts.error.type);
   letter.error_message = std::move(facts.error.message);
   if (facts.first_failure != Timestamp{}) letter.first_failure_at = facts.first_failure;
   letter.died_at = facts.last_failure != Timestamp{} ? facts.last_failure : appended;
-  // A lineage is what somebody wrote into a header; in an index it must be short.
-  letter.lineage = clean_utf8(letter.lineage, {.bytes = kMaxName});
   set_bytes(arrival, {std::move(from.record.key), std::move(from.record.value), std::move(from.record.headers),
                       std::move(facts.error.stack)});
   return arrival;
@@ -99,7 +102,8 @@ std::string packed(const LetterPayload& payload) {
   all.insert(all.end(), payload.headers.begin(), payload.headers.end());
   const std::string bytes = *encode_headers(all);
   if (bytes.size() >= kWorthPacking)
-    if (const std::string frame = zstd_compressed(bytes); frame.size() < bytes.size()) return kZstd + frame;
+    if (const std::string frame = zstd_compressed(bytes, ZstdEffort::kFast); frame.size() < bytes.size())
+      return kZstd + frame;
   return kPlain + bytes;
 }
 

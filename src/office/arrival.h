@@ -16,7 +16,7 @@ struct Arrival {
   LetterPayload payload;
 };
 
-// `at`: where the letter's last record lies in its dlq.
+// `at`: where the letter's last record lies in its dlq. `letter` comes from `join_letter`, which bounds its error.
 Arrival arrival_of(const TopicPartition& dlq, Offset at, Timestamp appended, Letter letter);
 Arrival raw_arrival(const std::string& cluster, const TopicPartition& dlq, const LogRecord& record,
                     const std::string& why);
