@@ -49,6 +49,39 @@ TEST_P(StoreContract, ABatchIsStoredOnceHoweverOftenItIsGiven) {
   expect_counts_are_exact();
 }
 
+// Says no to a transaction that has done everything.
+class RefusingStore : public Store {
+ public:
+  explicit RefusingStore(Store& inside) : inside_(inside) {}
+
+  Result<void> write(const Work& work) override {
+    return inside_.write([&](Connection& connection) -> Result<void> {
+      if (auto done = work(connection); !done) return done;
+      return refuse ? fail(ErrorCode::kUnavailable, "no") : Result<void>();
+    });
+  }
+  Result<void> read(const Work& work) override { return inside_.read(work); }
+
+  bool refuse = true;
+
+ private:
+  Store& inside_;
+};
+
+TEST_P(StoreContract, AfterAFailedBatchNothingOfItIsRemembered) {
+  RefusingStore refusing(store());
+  TakeIn desk(refusing, "test");
+  const IntakeBatch batch{{"orders.dlq", Partition(0)}, std::nullopt, {Offset(1), Offset(1)}, 0, {letter(1)}};
+  ASSERT_FALSE(desk.store(batch, now_));
+  refusing.refuse = false;
+  const auto report = desk.store(batch, now_);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->news.size(), 1U);
+  EXPECT_EQ(get(letter(1).letter.id).shelf.worker, "billing");
+  EXPECT_EQ(number("SELECT total FROM issues"), 1);
+  expect_counts_are_exact();
+}
+
 TEST_P(StoreContract, TheSameLetterTwiceIsOneAndAnotherWithItsIdIsAnIncident) {
   Arrival other = letter(1);
   other.payload.value = "different";

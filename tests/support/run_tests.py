@@ -185,6 +185,7 @@ def all_suites(build, seeds):
         Suite("readme", [python, str(house / "readme_session.py"), program], "lines"),
         Suite("processes", [python, str(ROOT / "tests/robustness/processes.py"), program], "lines"),
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
+        Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),
