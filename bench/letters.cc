@@ -21,15 +21,17 @@ namespace {
 
 using Time = std::chrono::steady_clock;
 
-constexpr const char* kFolder = "build/bench/letters";
+const std::string kFolder = "build/bench/letters";
 constexpr std::int64_t kLetters = 40000;
 constexpr std::int64_t kBatch = 1000;
 const Timestamp kNow = timestamp_ms(1'800'000'000'000);
 
-std::string fresh_folder() {
-  std::filesystem::remove_all(kFolder);
-  std::filesystem::create_directories(kFolder);
-  return kFolder;
+const std::string kStatusFolder = "build/bench/dlq_status";
+
+std::string fresh(const std::string& folder) {
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -66,7 +68,7 @@ std::vector<LogRecord> records_of(std::int64_t from) {
 }
 
 double taken_in() {
-  auto store = sqlite_store::SqliteStore::open({.folder = fresh_folder()});
+  auto store = sqlite_store::SqliteStore::open({.folder = fresh(kFolder)});
   if (!store) return 0;
   std::vector<std::vector<LogRecord>> batches;
   for (std::int64_t n = 0; n < kLetters; n += kBatch) batches.push_back(records_of(n));
@@ -138,10 +140,10 @@ std::string question_marks(int count) {
 // durability and as many to a transaction. Nothing is decoded, compressed, hashed or counted.
 double plain_insert() {
   if (taken_in() == 0) return 0;
-  const std::string other = std::string(kFolder) + "/plain";
+  const std::string other = kFolder + "/plain";
   std::filesystem::create_directories(other);
   if (!sqlite_store::SqliteStore::open({.folder = other})) return 0;
-  auto from = sqlite::Database::open(std::string(kFolder) + "/office.db", sqlite::Open::kReadOnly);
+  auto from = sqlite::Database::open(kFolder + "/office.db", sqlite::Open::kReadOnly);
   auto db = sqlite::Database::open(other + "/office.db", sqlite::Open::kReadWrite);
   if (!from || !db ||
       !db->exec("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-65536;"
@@ -230,7 +232,7 @@ Row intake() {
 Row dlq_status() {
   const std::int64_t letters = letters_of_status();
   Row row{.name = "dlq_status", .unit = "1/s", .goal = ">= 10000 x at 23 million"};
-  const std::string folder = fresh_folder();
+  const std::string folder = fresh(kStatusFolder);
   if (!load(folder, letters)) return row;
   auto store = sqlite_store::SqliteStore::open({.folder = folder});
   if (!store) return row;
@@ -259,7 +261,7 @@ Row dlq_status() {
     });
   }
   store->reset();
-  std::filesystem::remove_all(kFolder);
+  std::filesystem::remove_all(kStatusFolder);
   const Figure figure = figure_of(mine), peer = figure_of(theirs);
   row.ours = figure.median;
   row.peer = peer.median;

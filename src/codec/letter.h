@@ -58,6 +58,7 @@ std::vector<Record> letter_records(const LetterFacts& facts, const LogRecord& re
 struct Letter {
   LetterFacts facts;
   std::string id;
+  std::string lineage;  // `message_id` of the facts
   LogRecord record;  // key, value and headers as they were; offset and timestamp of the origin
 };
 

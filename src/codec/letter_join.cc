@@ -236,7 +236,8 @@ Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   Result<Bytes> value = joined_value(parts, in);
   if (!value) return std::unexpected(value.error());
 
-  letter.id = in.text(header::kLetter);  // compared with the facts when they were read
+  letter.id = in.text(header::kLetter);  // both were compared with the facts when they were read
+  letter.lineage = in.text(header::kLineage);
   letter.record.offset = letter.facts.offset;
   letter.record.timestamp = letter.facts.timestamp;
   letter.record.key = first.key;

@@ -11,9 +11,9 @@
 namespace bartleby {
 namespace {
 
-constexpr std::size_t kMaxName = 255;       // of a topic, group, worker …: bytes kept
-constexpr std::size_t kMaxIndexed = 4096;   // bytes of headers that can be searched for
-constexpr std::size_t kWorthPacking = 200;  // below this a frame costs more than it saves
+constexpr std::size_t kMaxName = 255;        // of a topic, group, worker …: bytes kept
+constexpr std::size_t kMaxIndexed = 4096;    // bytes of headers that can be searched for
+constexpr std::size_t kWorthPacking = 1000;  // below this a frame costs more time than it saves room
 constexpr char kPlain = 0, kZstd = 1;
 
 std::string name_text(std::string text) {
@@ -41,7 +41,7 @@ Arrival arrival_of(const TopicPartition& dlq, Offset at, Timestamp appended, Let
   LetterFacts& facts = from.facts;
   letter.id = std::move(from.id);
   letter.replays = facts.replays;
-  letter.lineage = name_text(message_id(facts));  // somebody wrote it into a header; in an index it must be short
+  letter.lineage = name_text(std::move(from.lineage));  // somebody wrote it into a header; in an index it must be short
   letter.shelf = {dlq.topic,
                   name_text(std::move(facts.cluster)),
                   name_text(std::move(facts.topic)),

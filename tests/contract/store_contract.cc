@@ -53,6 +53,7 @@ Arrival StoreContract::letter(std::int64_t n, std::uint32_t replays) {
   facts.last_failure = timestamp_ms(1'799'999'500'000 + n);
   facts.error = {"TimeoutError", "no answer after 30s", ""};
   l.id = letter_id(facts);
+  l.lineage = message_id(facts);
   l.record = {facts.offset,
               facts.timestamp,
               "customer-" + std::to_string(n % 10),
