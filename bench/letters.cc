@@ -231,7 +231,7 @@ Row intake() {
 
 Row dlq_status() {
   const std::int64_t letters = letters_of_status();
-  Row row{.name = "dlq_status", .unit = "1/s", .goal = ">= 10000 x at 23 million"};
+  Row row{.name = "dlq_status", .unit = "1/s", .goal = ">= 10000 x (23 million)"};
   const std::string folder = fresh(kStatusFolder);
   if (!load(folder, letters)) return row;
   auto store = sqlite_store::SqliteStore::open({.folder = folder});
@@ -267,7 +267,7 @@ Row dlq_status() {
   row.peer = peer.median;
   row.peer_name = "seed 002's GROUP BY on the view job";
   row.ratio = peer.median > 0 ? figure.median / peer.median : 0;
-  row.met = letters < 23000000 || row.ratio >= 10000;
+  row.met = row.ratio >= 10000;
   row.spread = figure.spread;
   row.notes.push_back(text("%lld letters (BARTLEBY_BENCH_LETTERS); first page of one consumer %.2f ms",
                            static_cast<long long>(letters), page * 1000));
