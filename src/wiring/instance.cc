@@ -25,6 +25,7 @@
 #include "server/routes/routes.h"
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
+#include "wiring/office.h"
 
 namespace bartleby {
 namespace {
@@ -70,6 +71,7 @@ struct Instance::Parts {
 
   std::unique_ptr<embedded::EmbeddedBroker> broker;
   std::unique_ptr<Counters> counters;
+  std::unique_ptr<Office> office;  // none without the role
   std::unique_ptr<FlightRecorder> recorder;
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
@@ -278,6 +280,11 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
+  if (p.config.has_office) {
+    auto office = Office::start(p.config, *p.broker, clock, log);
+    if (!office) return std::unexpected(office.error());
+    p.office = std::move(*office);
+  }
   auto recorder = FlightRecorder::open(std::filesystem::path(p.config.data_dir) / "flight", random_number());
   if (!recorder) return std::unexpected(recorder.error());
   p.recorder = std::move(*recorder);
@@ -374,6 +381,7 @@ Result<void> Instance::reload(Config fresh) {
   p.config.workers = std::move(fresh.workers);
   p.config.effective = std::move(fresh.effective);
   p.heartbeats->beat();
+  if (p.office) p.office->follow(p.config);
   return {};
 }
 

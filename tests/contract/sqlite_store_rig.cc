@@ -1,0 +1,26 @@
+// The SQLite store under the store contract.
+#include "adapters/store/sqlite/sqlite_store.h"
+#include "tests/contract/store_contract.h"
+#include "tests/support/scratch_folder.h"
+
+namespace bartleby::contract {
+namespace {
+
+class SqliteStoreRig : public StoreRig {
+ public:
+  std::unique_ptr<Store> open() override {
+    auto store = sqlite_store::SqliteStore::open({.folder = folder_.path()});
+    EXPECT_TRUE(store) << store.error().message;
+    return store ? std::move(*store) : nullptr;
+  }
+
+ private:
+  support::ScratchFolder folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract,
+                         testing::Values(StoreRigFactory{"sqlite", [] { return std::make_unique<SqliteStoreRig>(); }}),
+                         [](const auto& rig) { return rig.param.name; });
+
+}  // namespace
+}  // namespace bartleby::contract
