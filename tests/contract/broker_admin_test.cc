@@ -1,4 +1,6 @@
 // Topics, first offsets and records from outside a group.
+#include <algorithm>
+
 #include "tests/contract/broker_contract.h"
 
 namespace bartleby::contract {

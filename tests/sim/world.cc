@@ -233,7 +233,7 @@ void World::turn(Process& p) {
 }
 
 void World::in_process(Process& p, Duration wait, std::function<void(Process&)> task) {
-  scheduler_.after(wait, [this, &p, incarnation = p.incarnation, task = std::move(task)]() mutable {
+  scheduler_.after(wait, [&p, incarnation = p.incarnation, task = std::move(task)]() mutable {
     if (p.incarnation != incarnation || !p.pump) return;
     if (p.frozen)
       p.thawing.push_back([&p, incarnation, task = std::move(task)] {
