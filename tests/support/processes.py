@@ -37,11 +37,12 @@ def wait_for(what, predicate, seconds=30.0):
 class Bartleby:
     """One data folder and its server, which can be killed and started again."""
 
-    def __init__(self, program, folder, arguments=(), environment=None):
+    def __init__(self, program, folder, arguments=(), environment=None, piped=False):
         self.command = [str(program), "serve", "--data-dir", str(pathlib.Path(folder, "data")), *arguments]
         self.folder = pathlib.Path(folder)
         self.port = free_port()
         self.environment = environment
+        self.piped = piped  # its words go through a pipe, which no limit of file sizes cuts off
         self.process = None
         self.starts = 0
 
@@ -50,9 +51,18 @@ class Bartleby:
         self.log = self.folder / f"serve-{self.starts}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([*self.command, "--listen", f"127.0.0.1:{self.port}"], cwd=self.folder,
-                                            stdout=log, stderr=subprocess.STDOUT, env=self.environment)
+                                            stdout=subprocess.PIPE if self.piped else log, stderr=subprocess.STDOUT,
+                                            env=self.environment)
+        if self.piped:
+            threading.Thread(target=self.keep_words, args=(self.process.stdout, self.log), daemon=True).start()
         self.wait_ready(seconds)
         return self
+
+    @staticmethod
+    def keep_words(pipe, path):
+        with pipe, path.open("ab", buffering=0) as log:
+            for line in pipe:
+                log.write(line)
 
     def wait_ready(self, seconds=20.0):
         def ready():
@@ -162,6 +172,7 @@ class Sender:
         self.bartleby, self.topic, self.keys, self.pause = bartleby, topic, keys, pause
         self.random = random.Random(seed)
         self.acknowledged = {}  # value -> (key, partition, offset)
+        self.refused = set()  # values that were answered, but not with 200
         self.number = 0
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -181,6 +192,8 @@ class Sender:
                 if answer.status == 200:
                     where = json.loads(body)
                     self.acknowledged[value] = (key, where["partition"], where["offset"])
+                else:
+                    self.refused.add(value)
             except (OSError, http.client.HTTPException):
                 if connection:
                     connection.close()
