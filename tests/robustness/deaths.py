@@ -51,7 +51,7 @@ def deaths(program, rounds):
                 bartleby.start()
             acknowledged = dict(sender.stop())
             wait_for("every acknowledged message to be handled or dead",
-                     lambda: all_over(bartleby, endpoint, acknowledged), 60)
+                     lambda: all_over(bartleby, endpoint, acknowledged), 120)
             bad = disorder(endpoint.succeeded())
             assert not bad, f"order not kept: {bad[:3]}"
             highest = max(attempt for _value, _key, _offset, attempt, _status in endpoint.attempts)
