@@ -47,14 +47,14 @@ class Explainer {
   Explainer(const Engine& engine, const PartitionEngine& p, Instant now) : engine_(engine), p_(p), now_(now) {}
 
   Pin pin(const Entry& e, const LaneState& l) const {
-    Pin pin{.offset = e.offset, .lane = std::nullopt, .state = state_text(e), .due_in = std::nullopt};
+    Pin pin{.offset = e.offset, .lane = std::nullopt, .state = state_text(e), .kind = {}, .due_in = std::nullopt};
     if (!(e.record_flags & kKeyless)) pin.lane = l.hash;
     pin.slot = e.slot;
     pin.max_attempts = engine_.config().cases[e.case_id].max_attempts;
     if (e.facts == kNone) return pin;
     const Facts& f = p_.facts_[e.facts];
     pin.attempt = f.attempts + (e.state == State::kDying || e.state == State::kKept ? 0u : 1u);
-    pin.kind = f.kind;
+    if (f.first_failure != Timestamp{}) pin.kind = f.kind;
     pin.max_attempts = engine_.config().cases[e.case_id].attempts_for(f.kind);
     pin.story = f.story;
     if (e.state == State::kParked) pin.due_in = std::max(Duration(0), f.due_steady - now_);
@@ -106,8 +106,11 @@ class Explainer {
       if (l.head != kNone)
         x.pinned_by.push_back(pin(p_.entries_[l.head], l));
       else
-        x.pinned_by.push_back(
-            {.offset = from, .lane = l.hash, .state = "to be read again from the log", .due_in = std::nullopt});
+        x.pinned_by.push_back({.offset = from,
+                               .lane = l.hash,
+                               .state = "to be read again from the log",
+                               .kind = {},
+                               .due_in = std::nullopt});
       return x.pinned_by.size() < room;
     };
     p_.listed_.walk(add);

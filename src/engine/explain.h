@@ -18,7 +18,7 @@ struct Pin {
   std::optional<Lane> lane;
   std::string state;          // running, parked, held, dying, …
   std::uint32_t attempt = 1;  // that runs or comes next; of one that gets none any more, the last
-  Kind kind = Kind::kTransient;
+  std::optional<Kind> kind;   // of its last failure
   std::uint32_t max_attempts = 0;
   std::optional<Duration> due_in;
   std::uint32_t slot = kNone;   // of its bytes, where they are in memory

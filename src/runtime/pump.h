@@ -75,8 +75,8 @@ struct ParkedMessage {
 // What holds a commit, likewise.
 struct PinnedMessage {
   Pin pin;
-  Bytes key;                       // null also where the bytes are in the log only
-  std::optional<ErrorText> error;  // of its last failure
+  Bytes key;        // null also where the bytes are in the log only
+  ErrorText error;  // of its last failure
 };
 
 struct ParkedFilter {

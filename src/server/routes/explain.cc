@@ -28,9 +28,9 @@ json::object explanation_json(const Worker::Answer& a, Timestamp now) {
                    {"attempt", pin.attempt},
                    {"due", pin.due_in ? json_time(now + *pin.due_in) : json::value(nullptr)},
                    {"error", nullptr}};
-    if (error)
+    if (pin.kind)
       p["error"] = json::object{
-          {"kind", name(pin.kind)}, {"type", error->type}, {"message", error->message}, {"stack", error->stack}};
+          {"kind", name(*pin.kind)}, {"type", error.type}, {"message", error.message}, {"stack", error.stack}};
     pins.push_back(std::move(p));
   }
   return json::object{{"topic", a.tp.topic},
