@@ -16,7 +16,7 @@ import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import (TOPIC, Bartleby, Endpoint, Sender, all_over, disorder, flaky, wait_for,  # noqa: E402
+from processes import (TOPIC, Bartleby, Endpoint, Sender, disorder, flaky, wait_all_over, wait_for,  # noqa: E402
                        worker_file)
 
 POINTS = ["append.begun", "append.committed", "write.begun", "write.committed", "write.published", "attempt.begun",
@@ -50,8 +50,7 @@ def deaths(program, rounds):
                 del bartleby.environment["BARTLEBY_DIE_AT"]
                 bartleby.start()
             acknowledged = dict(sender.stop())
-            wait_for("every acknowledged message to be handled or dead",
-                     lambda: all_over(bartleby, endpoint, acknowledged), 120)
+            wait_all_over(bartleby, endpoint, acknowledged)
             bad = disorder(endpoint.succeeded())
             assert not bad, f"order not kept: {bad[:3]}"
             highest = max(attempt for _value, _key, _offset, attempt, _status in endpoint.attempts)

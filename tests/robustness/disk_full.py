@@ -17,7 +17,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import (TOPIC, Bartleby, Endpoint, Sender, all_over, disorder, flaky, wait_for,  # noqa: E402
+from processes import (TOPIC, Bartleby, Endpoint, Sender, disorder, flaky, wait_all_over, wait_for,  # noqa: E402
                        worker_file)
 
 FULL = "the disk is full"
@@ -33,7 +33,7 @@ def words(bartleby, event):
 
 def backlog(bartleby, number, acknowledged):
     """More than the worker is through with when the disk is full."""
-    lines = [json.dumps({"key": f"b{i % 50}", "value": f"m{number + i}"}) for i in range(600)]
+    lines = [json.dumps({"key": f"b{i % 50}", "value": f"m{number + i}"}) for i in range(300)]
     status, answer = bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "\n".join(lines),
                                    {"Content-Type": "application/x-ndjson"})
     assert status == 200, (status, answer)
@@ -89,8 +89,7 @@ def full_and_room_again(program, rounds):
                 acknowledged = len(sender.acknowledged)
                 wait_for("sends to be taken", lambda n=acknowledged: len(sender.acknowledged) > n)
             acknowledged = {**sender.stop(), **more}
-            wait_for("every acknowledged message to be handled or dead",
-                     lambda: all_over(bartleby, endpoint, acknowledged), 120)
+            wait_all_over(bartleby, endpoint, acknowledged)
             times = collections.Counter(a[0] for a in endpoint.succeeded())
             assert max(times.values()) == 1, f"handled twice: {[v for v, n in times.items() if n > 1][:5]}"
             assert sender.refused, "nobody was refused"

@@ -21,7 +21,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import (TOPIC, Bartleby, Endpoint, Sender, all_over, disorder, flaky, wait_for,  # noqa: E402
+from processes import (TOPIC, Bartleby, Endpoint, Sender, disorder, flaky, wait_all_over, wait_for,  # noqa: E402
                        worker_file)
 
 TOOLS = pathlib.Path(sys.argv[2]).resolve()
@@ -54,8 +54,7 @@ def kill_9(program, rounds):
                 bartleby.kill()
                 bartleby.start()
             acknowledged = dict(sender.stop())
-            wait_for("every acknowledged message to be handled or dead",
-                     lambda: all_over(bartleby, endpoint, acknowledged), 120)
+            wait_all_over(bartleby, endpoint, acknowledged)
             bad = disorder(endpoint.succeeded())
             assert not bad, f"order not kept: {bad[:3]}"
             highest = collections.Counter()
@@ -90,8 +89,7 @@ def sigterm(program, rounds):
                 assert status == 0, f"exit status {status}: {bartleby.log.read_text()[-2000:]}"
                 bartleby.start()
             acknowledged = dict(sender.stop())
-            wait_for("every acknowledged message to be handled or dead",
-                     lambda: all_over(bartleby, endpoint, acknowledged), 120)
+            wait_all_over(bartleby, endpoint, acknowledged)
             times = collections.Counter(a[0] for a in endpoint.succeeded())
             twice = [value for value, n in times.items() if n > 1]
             assert not twice, f"handled twice after a clean stop: {twice[:5]}"
@@ -224,7 +222,7 @@ def dead_downstream(program, rounds):
                 acknowledged.update(f"m{n}" for n in numbers)
                 time.sleep(0.1)
             dead.clear()
-            wait_for("everything to be handled", lambda: all_over(bartleby, endpoint, acknowledged), 120)
+            wait_all_over(bartleby, endpoint, acknowledged)
             letters = len(bartleby.messages(f"{TOPIC}.dlq"))
             assert letters <= 100, f"{letters} letters"
             assert "guard_opened" in bartleby.log.read_text()
@@ -252,7 +250,7 @@ def wrong_deploy(program, _rounds):
             assert bartleby.messages(f"{TOPIC}.dlq") == []
             wrong.clear()
             acknowledged = dict(sender.stop())
-            wait_for("everything to be handled", lambda: all_over(bartleby, endpoint, acknowledged), 120)
+            wait_all_over(bartleby, endpoint, acknowledged)
             assert bartleby.messages(f"{TOPIC}.dlq") == []
             return f"{len(acknowledged)} messages, 0 letters"
         finally:

@@ -250,8 +250,24 @@ def flaky(share, seed):
 
 def all_over(bartleby, endpoint, acknowledged):
     """Every acknowledged message was handled, or is a letter."""
-    done = {a[0] for a in endpoint.succeeded()}
-    if len(done & set(acknowledged)) + 200 < len(acknowledged):
+    missing = set(acknowledged) - {a[0] for a in endpoint.succeeded()}
+    dlq = [t for t in bartleby.get("/api/v1/topics")["items"] if t["name"] == f"{TOPIC}.dlq"]
+    written = sum(p["end"] - p["start"] for t in dlq for p in t["partitions"])
+    if written < len(missing):  # not yet, and there is no need to read them
         return False
-    letters = {letter["value"] for letter in bartleby.messages(f"{TOPIC}.dlq")}
-    return set(acknowledged) <= done | letters
+    return not missing or missing <= {letter["value"] for letter in bartleby.messages(f"{TOPIC}.dlq")}
+
+
+def wait_all_over(bartleby, endpoint, acknowledged, quiet=60.0):
+    """Until every acknowledged message is handled or a letter; in vain when nothing has been attempted for so long."""
+    seen, since = -1, time.monotonic()
+    while not all_over(bartleby, endpoint, acknowledged):
+        if len(endpoint.attempts) != seen:
+            seen, since = len(endpoint.attempts), time.monotonic()
+        if time.monotonic() > since + quiet:
+            done = {a[0] for a in endpoint.succeeded()} | {m["value"] for m in bartleby.messages(f"{TOPIC}.dlq")}
+            missing = [value for value in acknowledged if value not in done]
+            why = bartleby.get(f"/api/v1/explain?worker={TOPIC}")
+            raise AssertionError(f"{len(missing)} of {len(acknowledged)} neither handled nor dead, "
+                                 f"like {missing[:5]}: {why}")
+        time.sleep(0.05)
