@@ -43,6 +43,9 @@ def deaths(program, rounds):
                 except AssertionError:
                     assert bartleby.process.returncode == -signal.SIGKILL, bartleby.log.read_text()[-2000:]
                 if point in STOPS and bartleby.process.poll() is None:
+                    # A worker that has not joined its group yet has nothing to hand over.
+                    wait_for("the worker to run",
+                             lambda: bartleby.get("/api/v1/workers")["items"][0]["state"] == "running")
                     bartleby.process.send_signal(signal.SIGTERM)
                 status = bartleby.process.wait(60)
                 assert status == -signal.SIGKILL, f"{point}: {status}: {bartleby.log.read_text()[-2000:]}"
