@@ -39,9 +39,11 @@ void PartitionEngine::advance(std::uint32_t lane) {
       entries_[i].flags |= kDoomed;
     } else if (e.record_flags & kRefuse) {
       doom(i, e.refuse_reason);
+      facts_[entries_[i].facts].kind = kind_of_refusal(e.refuse_reason);
     } else if (deaths(e) >= shared_.config.cases[e.case_id].max_crashes && !mutant(Mutant::kCrashesNotCounted)) {
       shared_.alarm(AlarmType::kCrashPoison, ref_, e.offset, deaths(e));
       doom(i, Reason::kProcessCrash);
+      facts_[entries_[i].facts].kind = Kind::kCrash;
     } else if (e.facts != kNone && expiring(e)) {
       shared_.alarm(AlarmType::kExpiring, ref_, e.offset);
       doom(i, Reason::kExpiring);

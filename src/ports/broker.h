@@ -235,6 +235,9 @@ class Broker {
   // Outside any group: obituaries, and what people send. Durable when it returns.
   virtual Result<std::vector<Written>> produce(const std::vector<Record>& records) = 0;
 
+  // An error says why nothing can be written now, and what to do; who keeps no log of its own does not know.
+  virtual Result<void> writable() { return {}; }
+
   // For people: what there is, by name, and committed records from `from` on, as many as the limits allow.
   virtual Result<std::vector<TopicSpec>> topics() = 0;
   virtual Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,

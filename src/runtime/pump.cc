@@ -63,6 +63,17 @@ std::vector<ParkedMessage> Pump::parked(const ParkedFilter& filter, Now now, std
   return found;
 }
 
+std::vector<PinnedMessage> Pump::pinned(const Explanation& explanation) const {
+  std::vector<PinnedMessage> found;
+  for (const Pin& pin : explanation.pinned_by) {
+    PinnedMessage m{.pin = pin, .key = {}, .error = {}};
+    if (pin.slot != kNone) m.key = slots_[pin.slot].record->key;
+    if (pin.story != kNone) m.error = stories_[pin.story].error;
+    found.push_back(std::move(m));
+  }
+  return found;
+}
+
 void Pump::turn(Now now) {
   now_ = now;
   member_.poll(polled_, Duration(0));

@@ -72,6 +72,13 @@ struct ParkedMessage {
   ErrorText error;
 };
 
+// What holds a commit, likewise.
+struct PinnedMessage {
+  Pin pin;
+  Bytes key;        // null also where the bytes are in the log only
+  ErrorText error;  // of its last failure
+};
+
 struct ParkedFilter {
   std::optional<TopicPartition> tp;
   std::optional<Offset> offset;
@@ -105,6 +112,7 @@ class Pump {
   std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
   // Messages that wait for their next attempt, or for people; at most `limit`.
   std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;
+  std::vector<PinnedMessage> pinned(const Explanation& explanation) const;
   bool has_handled() const { return !handled_.empty(); }
   bool has_events() const { return !events_.empty(); }
 

@@ -58,7 +58,7 @@ struct PartitionStatus {
 struct WorkerStatus {
   std::string name, group, instance;
   WorkerState state = WorkerState::kStarting;
-  std::string trouble;  // why it does not run, in words; empty when it does
+  std::string trouble;  // why it does not run or begins nothing, in words; empty when all is well
   std::vector<PartitionStatus> partitions;
   std::size_t parked = 0, held = 0, held_keys = 0, dlq_pending = 0;  // of all partitions
   std::size_t metadata_bytes_max = 0;
@@ -66,6 +66,7 @@ struct WorkerStatus {
   bool pinned = false;  // a message that waits holds a commit
   std::uint32_t running = 0;
   bool guard_open = false;
+  bool writes_fail = false;  // the broker takes none: nothing new begins
   std::optional<Timestamp> last_message_at;
 };
 
@@ -97,6 +98,7 @@ class Worker {
   struct Answer {
     TopicPartition tp;
     Explanation explanation;
+    std::vector<PinnedMessage> pinned;  // as in the explanation
   };
   Result<std::vector<Answer>> explain(std::optional<Partition> partition, std::optional<Offset> offset);
   // What happens to the messages of a key, by partition. An empty answer: none waits or runs there.

@@ -76,6 +76,7 @@ Result<WorkerStatus> Worker::status() {
     out.running = figures_.running.load();
     if (!pump_) return out;
     out.guard_open = pump_->engine().guard().open();
+    out.writes_fail = pump_->engine().writes_fail();
     for (const auto& [ref, tp] : pump_->partitions())
       if (const PartitionEngine* p = pump_->engine().partition(ref)) {
         PartitionStatus part = partition_status(*p, tp);
@@ -89,6 +90,10 @@ Result<WorkerStatus> Worker::status() {
   });
   if (!s) return s;
   s->last_message_at = last_message_at();
+  if (s->writes_fail && s->trouble.empty()) {  // asked here, like all that the broker is asked
+    const auto writable = broker_.writable();
+    s->trouble = "begins nothing new: the broker takes no writes" + (writable ? "" : ": " + writable.error().message);
+  }
   for (PartitionStatus& p : s->partitions) {  // asked here: the worker's thread must not wait for the broker
     const auto range = broker_.log_range(p.tp);
     p.log_end = range ? range->second : p.frontier;
@@ -127,7 +132,7 @@ Result<std::vector<Worker::Answer>> Worker::explain(std::optional<Partition> par
       if (partition && *partition != tp.partition) continue;
       const auto e =
           offset ? bartleby::explain(pump_->engine(), ref, *offset, now) : bartleby::explain(pump_->engine(), ref, now);
-      if (e) answers.push_back({tp, *e});
+      if (e) answers.push_back({tp, *e, pump_->pinned(*e)});
     }
     return answers;
   });
@@ -140,7 +145,8 @@ Result<std::vector<Worker::Answer>> Worker::explain_key(std::string_view key, st
     const Instant now = clock_.now().steady;
     for (const auto& [ref, tp] : pump_->partitions()) {
       if (partition && *partition != tp.partition) continue;
-      if (const auto e = bartleby::explain(pump_->engine(), ref, lane, now)) answers.push_back({tp, *e});
+      if (const auto e = bartleby::explain(pump_->engine(), ref, lane, now))
+        answers.push_back({tp, *e, pump_->pinned(*e)});
     }
     return answers;
   });

@@ -99,7 +99,7 @@ struct Instance::Parts {
   std::unique_ptr<Heartbeats> make_heartbeats();
   void tick(const std::stop_token& stopping);
   bool stop_workers(const std::vector<Running>& leaving);
-  bool apply(const WorkerSpec& fresh);
+  static bool may_apply(const Worker& worker, const WorkerConfig& wanted);
   void hand_over(const std::string& name);
 };
 
@@ -276,6 +276,12 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     else
       log.error("log_chore_failed", {{"chore", chore}, {"why", result.error().message}});
   };
+  options.writable_told = [&log](const Result<void>& writable) {
+    if (writable)
+      log.info("log_writable_again");
+    else
+      log.error("log_not_writable", {{"why", writable.error().message}});
+  };
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
@@ -353,29 +359,37 @@ std::string Instance::address() const { return parts_->address(); }
 Result<void> Instance::reload(Config fresh) {
   Parts& p = *parts_;
   ConfigDiff changes = diff(p.config, fresh);
+  const auto wanted = [&](const WorkerChange& change) -> const WorkerConfig& {
+    return *std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
+  };
   std::map<std::string, Parts::Prepared> successors;
   for (WorkerChange& change : changes.workers) {
     if (change.change == Change::kRemoved || !p.config.runs_workers) continue;
-    {
-      const std::lock_guard lock(p.mutex);
-      if (change.change == Change::kUnchanged && p.running.contains(change.worker)) continue;
-    }
-    if (change.change != Change::kLive) change.change = Change::kRestart;
-    const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
-    auto prepared = p.prepare_worker(*wanted);
+    const std::shared_ptr<Worker> worker = p.services.worker(change.worker);
+    if (change.change == Change::kUnchanged && worker) continue;
+    if (change.change == Change::kLive && worker && Parts::may_apply(*worker, wanted(change))) continue;
+    change.change = Change::kRestart;
+    auto prepared = p.prepare_worker(wanted(change));
     if (!prepared) return std::unexpected(prepared.error());
     successors.emplace(change.worker, std::move(*prepared));
   }
-  for (const WorkerChange& change : changes.workers) {
-    if (change.change == Change::kUnchanged || !p.config.runs_workers) continue;
+  const auto tell = [&p](const WorkerChange& change) {
     std::string keys;
     for (const std::string& key : change.keys) keys += (keys.empty() ? "" : ", ") + key;
-    const auto next = successors.find(change.worker);
-    const bool live = change.change == Change::kLive && p.apply(next->second.spec);
-    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}, {"live", live}});
-    if (live) continue;
+    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}, {"live", change.change == Change::kLive}});
+  };
+  for (const WorkerChange& change : changes.workers) {
+    if (change.change != Change::kLive || !p.config.runs_workers) continue;
+    const auto applied = p.services.worker(change.worker)->apply(LiveSettings(wanted(change).engine()));
+    if (!applied) return applied;
+    tell(change);
+  }
+  for (const WorkerChange& change : changes.workers) {
+    if (change.change == Change::kUnchanged || change.change == Change::kLive || !p.config.runs_workers) continue;
+    tell(change);
     p.hand_over(change.worker);
-    if (next != successors.end()) p.start_worker(std::move(next->second));
+    if (const auto next = successors.find(change.worker); next != successors.end())
+      p.start_worker(std::move(next->second));
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
@@ -385,24 +399,12 @@ Result<void> Instance::reload(Config fresh) {
   return {};
 }
 
-// While it runs, where that is possible; else false, and it must be handed over.
-bool Instance::Parts::apply(const WorkerSpec& fresh) {
-  std::shared_ptr<Worker> worker;
-  {
-    const std::lock_guard lock(mutex);
-    const auto at = running.find(fresh.name);
-    if (at == running.end()) return false;
-    worker = at->second.worker;
-  }
-  // A pool has as many threads as it was made with.
-  const auto capacity = [](const WorkerSpec& spec) {
-    std::uint32_t threads = 0;
-    for (const auto& handler : spec.handlers) threads += handler->capacity();
-    return threads;
-  };
-  if (worker->spec().handlers.size() != fresh.handlers.size() || capacity(worker->spec()) != capacity(fresh))
-    return false;
-  return worker->apply(LiveSettings(fresh.engine)).has_value();
+// While it runs; else it must be handed over: a pool has as many threads as it was made with.
+bool Instance::Parts::may_apply(const Worker& worker, const WorkerConfig& wanted) {
+  const auto& handlers = worker.spec().handlers;
+  return handlers.size() == wanted.cases.size() && std::ranges::all_of(handlers, [&](const auto& handler) {
+           return handler->capacity() == 0 || handler->capacity() == wanted.concurrency;
+         });
 }
 
 // Its successor can begin as soon as the partitions are free; a handler that takes longer ends by itself.

@@ -160,14 +160,19 @@ def explain_by_key(program):
 
             def of(key):
                 return api.call("GET", f"/api/v1/explain?worker=pulled&key={key}")[1]
-            assert of("k")["answer"] == "nothing of this key is waiting or running at worker pulled", of("k")
+            wait_for("the worker to have its partition", lambda: of("k")["answer"] ==
+                     "nothing of this key is waiting or running at worker pulled")
             send(api, b"1")
             send(api, b"2")
             token = claimed(api)["token"]
             assert "offset 0 is running" in of("k")["answer"], of("k")
             api.call("POST", f"/api/v1/attempts/{token}:finish", '{"outcome": "retry"}')
             wait_for("the key to be parked", lambda: "waits for attempt 2 of 2" in of("k")["answer"])
-            assert [p["state"] for p in of("k")["pinned_by"]] == ["parked", "held"], of("k")
+            parked, held = of("k")["pinned_by"]
+            assert (parked["state"], parked["key"], parked["attempt"]) == ("parked", "k", 2), parked
+            assert parked["due"] and parked["error"]["kind"] == "transient", parked
+            assert (held["state"], held["key"], held["attempt"]) == ("held", "k", 1), held
+            assert held["due"] is None and held["error"] is None, held
             assert of("other")["pinned_by"] == [], of("other")
         finally:
             bartleby.end()

@@ -157,7 +157,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   switch (f.reason) {
     case Reason::kExhausted: {
       std::uint32_t least = UINT32_MAX;
-      for (const RetryPolicy& p : options_.engine.cases) least = std::min(least, p.attempts_for(f.kind));
+      for (const RetryPolicy& p : options_.policies()) least = std::min(least, p.attempts_for(f.kind));
       if (f.attempts > s->failures && !unsure) fail("died of more failures than it had: " + who);
       if (f.attempts < least && !unsure) fail("died before its attempts were used up: " + who);
       if (!unsure && !s->had(f.error)) fail("a letter with another error: " + who);
@@ -165,13 +165,17 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
     }
     case Reason::kProcessCrash:
       coverage_.saw(Seen::kCrashPoison);
+      if (f.kind != Kind::kCrash) fail("died of a crash, but of another kind: " + who);
       if (s->deaths == 0)
         fail("an innocent died of a crash: " + who);
       else {
         std::uint32_t least = UINT32_MAX;
-        for (const RetryPolicy& p : options_.engine.cases) least = std::min(least, p.max_crashes);
+        for (const RetryPolicy& p : options_.policies()) least = std::min(least, p.max_crashes);
         if (s->deaths < least) fail("died of too few crashes: " + who);
       }
+      break;
+    case Reason::kMalformed:
+      if (f.kind != Kind::kMalformed) fail("malformed, but of another kind: " + who);
       break;
     case Reason::kExpiring:
       coverage_.saw(Seen::kExpiring);

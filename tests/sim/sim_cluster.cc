@@ -31,8 +31,10 @@ std::unique_ptr<SimMember> SimCluster::join_sim(const GroupSpec& spec) {
   const auto number = static_cast<ClientNo>(members_.size());
   auto member = std::make_unique<SimMember>(*this, number, spec, std::move(id));
   members_.push_back(member.get());
-  coordinator_.init(coordinator_.writer(member->transactional_id()), number,
-                    [&](std::uint32_t epoch) { member->producer_epoch_ = epoch; });
+  // Where another writer of this name has a transaction to end, this comes later, and the member may be gone.
+  coordinator_.init(coordinator_.writer(member->transactional_id()), number, [this, number](std::uint32_t epoch) {
+    if (members_[number] != nullptr) members_[number]->producer_epoch_ = epoch;
+  });
   member->join_group();
   return member;
 }

@@ -125,6 +125,11 @@ Result<TopicSpec> EmbeddedBroker::describe(const std::string& name) {
   return found->spec;
 }
 
+Result<void> EmbeddedBroker::writable() {
+  const Lock lock(core_->mutex);
+  return core_->writer().writable();
+}
+
 Result<std::vector<TopicSpec>> EmbeddedBroker::topics() {
   const Lock lock(core_->mutex);
   std::vector<TopicSpec> all;
