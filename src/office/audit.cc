@@ -115,4 +115,13 @@ Result<std::vector<AuditEntry>> audit_page(Connection& connection, std::string_v
   return page;
 }
 
+Result<std::int64_t> count_audit(Connection& connection, std::string_view subject) {
+  const auto number = [](Rows& row) { return row.integer(0); };
+  const auto count = subject.empty()
+                         ? sql::one(connection, kHead, number)  // lines are numbered without gaps
+                         : sql::one(connection, "SELECT count(*) FROM audit_log WHERE subject = $1", number, subject);
+  if (!count) return std::unexpected(count.error());
+  return count->value_or(0);
+}
+
 }  // namespace bartleby

@@ -50,5 +50,7 @@ Result<AuditVerdict> verify_audit(Connection& connection);
 // Newest first, below `before`; of one subject, if one is named.
 Result<std::vector<AuditEntry>> audit_page(Connection& connection, std::string_view subject,
                                            std::optional<std::int64_t> before, std::size_t limit);
+// Of one subject, or all.
+Result<std::int64_t> count_audit(Connection& connection, std::string_view subject);
 
 }  // namespace bartleby

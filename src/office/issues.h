@@ -19,7 +19,7 @@ namespace bartleby {
 // What happened to an issue that people want to hear of.
 struct IssueNews {
   std::string id;
-  IssueState state;  // new or regressed
+  IssueState state;  // it is in now: new or regressed of letters, any other of people
 };
 
 class IssueBook {

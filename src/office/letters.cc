@@ -169,6 +169,30 @@ Result<std::optional<StoredLetter>> letter_of_job(Connection& connection, std::s
       [](Rows& row) { return read_letter_row(row).letter; }, job.offset.v, job.partition.v, consumer);
 }
 
+Result<Deaths> deaths_by_consumer(Connection& connection) {
+  Deaths deaths;
+  BARTLEBY_TRY(sql::each(connection,
+                         "SELECT s.consumer, (SELECT min(died_at) FROM letters WHERE shelf = s.id AND state = 0),"
+                         " (SELECT max(died_at) FROM letters WHERE shelf = s.id AND state = 0) FROM shelves s",
+                         [&](Rows& row) {
+                           if (row.is_null(1)) return;
+                           const Timestamp first = timestamp_ms(row.integer(1)), last = timestamp_ms(row.integer(2));
+                           auto& [oldest, newest] = deaths.try_emplace(row.text(0), first, last).first->second;
+                           oldest = std::min(oldest, first);
+                           newest = std::max(newest, last);
+                         }));
+  return deaths;
+}
+
+Result<std::vector<StoredLetter>> letters_of_lineage(Connection& connection, std::string_view lineage,
+                                                     std::size_t limit) {
+  std::vector<StoredLetter> found;
+  BARTLEBY_TRY(sql::each(
+      connection, BARTLEBY_LETTER " WHERE l.lineage = $1 ORDER BY l.seq LIMIT $2",
+      [&](Rows& row) { found.push_back(read_letter_row(row).letter); }, lineage, limit));
+  return found;
+}
+
 // ---- Counts ------------------------------------------------------------------------------------------
 
 Result<std::vector<CountedShelf>> counted_shelves(Connection& connection) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,8 +56,16 @@ Result<std::vector<EarlierLife>> earlier_lives(Connection& connection, std::int6
 // By the place of the newest life's record in its dlq. Several where the partition is not said.
 Result<std::vector<StoredLetter>> letters_at(Connection& connection, std::string_view dlq,
                                              std::optional<Partition> partition, Offset offset);
-// Seed 002's job: by the place of the first life's record. `consumer` is the id inside (`consumer_of`).
+// A dead job: by the place of the first life's record. `consumer` is the id inside (`consumer_of`).
 Result<std::optional<StoredLetter>> letter_of_job(Connection& connection, std::string_view consumer, Place job);
+
+// First and last death of open letters, by consumer (`consumer_of`); those that have none are not in it.
+using Deaths = std::map<std::string, std::pair<Timestamp, Timestamp>>;
+Result<Deaths> deaths_by_consumer(Connection& connection);
+
+// Everything of one lineage, in all groups, the oldest arrival first.
+Result<std::vector<StoredLetter>> letters_of_lineage(Connection& connection, std::string_view lineage,
+                                                     std::size_t limit);
 
 struct DlqState {
   std::string name;

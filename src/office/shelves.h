@@ -21,7 +21,7 @@ struct Shelf {
   std::string consumer;  // the consumer's id inside: `{topic}.{consumer}`
 };
 
-// Seed 002's names for a shelf: a channel is a topic, a consumer a group on it. What has no origin is its dlq's.
+// In the words of channels: a channel is a topic, a consumer a group on it. What has no origin is its dlq's.
 std::string consumer_of(const ShelfLabel& label);
 std::string channel_of(const ShelfLabel& label);
 std::string consumer_without_channel(const ShelfLabel& label);

@@ -1,4 +1,4 @@
-// Seed 002's background check: compares counters and `dlq_summary` with the letters, repairs and reports what differs.
+// The background check of counts: compares counters and `dlq_summary` with the letters, repairs and reports drift.
 //
 // Counts are exact without it (Tally); it is the second line, for a file that somebody has edited. One office at a time
 // by a lease, skipped if the last check is younger than the interval. Shelf by shelf, each compared within one

@@ -18,8 +18,12 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   options.dlq_class = [self = office.get()](const std::string& topic) {
     return self->is_dlq(topic) ? std::optional(DlqClass::kNormal) : std::nullopt;
   };
-  office->intake_ = std::make_unique<IntakeRunner>(broker, *office->store_, log, clock, std::move(options));
+  office->intake_ = std::make_unique<IntakeRunner>(
+      broker, *office->store_, log, clock, std::move(options),
+      [self = office.get()](const std::string& dlq, const IntakeReport& report) { self->news_.heard(dlq, report); });
   office->intake_->start();
+  office->chores_ = std::make_unique<Chores>(*office->store_, office->news_, log, clock, config.advertise);
+  office->chores_->start();
   return office;
 }
 

@@ -1,7 +1,7 @@
-// The office of a process: its store in the data folder, and the thread that takes in letters of the embedded log.
+// The office of a process: its store in the data folder, the thread that takes in letters of the embedded log, chores.
 //
 // Takes in the dead letter topics of the configured workers, and every topic whose name looks like one (`*.dlq`,
-// `*.DLT`, `*-dlt`, `dlq.*`). Owns store and thread; the broker must outlive it. Any thread may ask for the store.
+// `*.DLT`, `*-dlt`, `dlq.*`). Owns store and threads; the broker must outlive it. Any thread may ask for the store.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "office/chores.h"
 #include "office/intake_runner.h"
+#include "office/news.h"
 #include "ports/broker.h"
 #include "ports/store.h"
 #include "wiring/config.h"
@@ -26,7 +28,7 @@ class Office {
   static Result<std::unique_ptr<Office>> start(const Config& config, Broker& broker, const Clock& clock, Log& log);
 
   Store& store() { return *store_; }
-  IntakeCounts intake() const { return intake_->counts(); }
+  News& news() { return news_; }
   void follow(const Config& config);  // after a reload: the workers' dlqs may be others
 
  private:
@@ -34,9 +36,11 @@ class Office {
   bool is_dlq(const std::string& topic) const;
 
   std::unique_ptr<Store> store_;
+  News news_;
   mutable std::mutex mutex_;
   std::set<std::string> dlqs_;            // under the mutex
-  std::unique_ptr<IntakeRunner> intake_;  // last: its thread ends first
+  std::unique_ptr<IntakeRunner> intake_;  // these two last: their threads end first
+  std::unique_ptr<Chores> chores_;
 };
 
 }  // namespace bartleby

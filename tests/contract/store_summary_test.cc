@@ -1,4 +1,7 @@
 // The lease, and the check that goes on behind the summary.
+#include "base/log.h"
+#include "office/chores.h"
+#include "office/issues.h"
 #include "office/lease.h"
 #include "office/sql.h"
 #include "office/summary.h"
@@ -55,6 +58,32 @@ TEST_P(StoreContract, AnEmptySummaryIsFilledOnce) {
 TEST_P(StoreContract, WhileSomebodyElseChecksNobodyDoes) {
   ASSERT_TRUE(take_lease(store(), kSummaryLease, "b", now_, kMinute).value());
   EXPECT_TRUE(check_summary(store(), "a", now_, 10 * kMinute).value().skipped);
+}
+
+TEST_P(StoreContract, ChoresAgeIssuesAndCheckCountsWhenTheirTimesCome) {
+  take_in({letter(1)});
+  std::string said;
+  Log log(LogFormat::kText, LogLevel::kInfo, [&](std::string_view line) { said += line; });
+  News news;
+  const SystemClock clock;
+  Chores chores(store(), news, log, clock, "a");
+  const auto run = [&](Duration later) {
+    now_ += later;
+    chores.run_due({Instant(Duration(ms(now_))), now_});
+  };
+  const auto state = [&] { return number("SELECT state FROM issues"); };
+  run(Duration(0));
+  EXPECT_EQ(state(), static_cast<int>(IssueState::kNew));
+  write([](Connection& c) { return sql::execute(c, "UPDATE dlq_summary SET dead_count = 9"); });
+  run(5 * kMinute);
+  EXPECT_EQ(news.drift(), 0U) << "not its time yet";
+  run(6 * kMinute);
+  EXPECT_EQ(news.drift(), 1U);
+  EXPECT_NE(said.find("summary_drift"), std::string::npos) << said;
+  expect_counts_are_exact();
+  run(kIssueIsNewFor);
+  EXPECT_EQ(state(), static_cast<int>(IssueState::kActive));
+  EXPECT_EQ(news.drift(), 1U);
 }
 
 }  // namespace
