@@ -232,7 +232,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       response = std::move(*refused);
     } else {
       request.path = *path;
-      if (mark != std::string_view::npos) request.query = parse_query(target.substr(mark + 1));
+      if (mark != std::string_view::npos) request.query = parse_url_query(target.substr(mark + 1));
       const std::string request_id = request.request_id;
       stream.expires_never();  // a claim may wait for long; the route has its own limits
       std::optional<Response> answer = co_await routed(*connection, std::move(request));
