@@ -269,7 +269,8 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
 void PartitionEngine::settle(std::uint32_t i) {
   make_slow(entries_[i].lane);
   entries_[i].state = State::kSettling;
-  release_bytes(entries_[i]);  // what it leaves behind does not need them
+  // What it leaves behind does not need them, unless that is the outcome of a replay: its header names the letter.
+  if ((entries_[i].record_flags & kReplayed) == 0) release_bytes(entries_[i]);
   add_pending(i);
 }
 

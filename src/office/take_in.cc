@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "codec/sha256.h"
 #include "codec/utf8.h"
+#include "office/operation_row.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -235,6 +236,7 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));
   BARTLEBY_TRY(sql::execute(connection, connection.dialect().text_delete(), old.seq));
   BARTLEBY_TRY(put_words(connection, old.seq, arrival));
+  BARTLEBY_TRY(settle_items(connection, old.seq, old.replays, ItemResult::kCameBack, now_));
   tally_.move(row.shelf, old.issue, old.state, std::nullopt);
   tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
   BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,

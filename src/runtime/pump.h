@@ -16,6 +16,7 @@
 
 #include "codec/journal.h"
 #include "codec/letter.h"
+#include "codec/replay_header.h"
 #include "engine/engine.h"
 #include "engine/explain.h"
 #include "ports/broker.h"
@@ -29,7 +30,6 @@ struct Admission {
   std::uint16_t case_id = 0;
   bool skip = false;
   std::optional<Reason> refuse;
-  bool replayed = false;
 };
 
 struct SourceTopic {
@@ -38,12 +38,15 @@ struct SourceTopic {
   LetterTarget dlq;
 };
 
+// What a record's header says about it as a replay of a letter of this group; nothing: it is an ordinary message.
+using ReplayOf = std::function<std::optional<ReplayMark>(const std::string& topic, const LogRecord& record)>;
+
 struct PumpConfig {
   EngineConfig engine;
   std::string cluster, group, worker, instance;
   std::map<std::string, SourceTopic> topics;
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
-  std::string outcomes = "bartleby.outcomes";
+  ReplayOf replay_of;   // absent: nothing is a replay
   Duration tail{1000};  // how often the journal is looked at for obituaries
   // Makes what records the engine's steps; absent or null: nothing does.
   std::function<std::unique_ptr<EventRecorder>(const EngineConfig& engine)> record;
@@ -154,6 +157,7 @@ class Pump {
   void carry_out(Command& command);
   void write(WritePlan& plan);
   void write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const;
+  std::optional<ReplayMark> replay_of(const Place& place, const LogRecord& record) const;
   void journal_slice(Request& request, RangeRead& in);
   std::uint64_t ask(Request request);
   Place* place(PartitionRef ref);

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "codec/topic_name.h"
 #include "engine/start.h"
 #include "ports/broker.h"
 #include "runtime/runner.h"
@@ -32,11 +33,13 @@ struct WorkerSpec {
   std::int32_t new_topic_partitions = 1;           // of a source topic that does not exist yet; 0 = it must exist
   std::string journal = "{topic}.parked.{group}";  // templates; see codec/topic_name.h
   std::string dead_letter = "{topic}.dlq";
+  std::string replay_topic;  // template of the private lane for replays; empty: none is read
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime
   EngineConfig engine;
   std::vector<std::shared_ptr<Handler>> handlers;  // by case, like engine.cases
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
+  ReplayOf replay_of;        // absent: nothing is a replay
   std::string record;        // folder for recordings of the engine's events; empty: none are made
   Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
 };
@@ -53,6 +56,7 @@ struct PartitionStatus {
   std::size_t metadata_bytes = 0;  // of the last commit
   std::int64_t lag = 0;            // after the committed offset
   std::int64_t effective_lag = 0;  // what could run now and has not
+  bool lane = false;               // of a private lane for replays; shown only while something is in it
 };
 
 struct WorkerStatus {
@@ -116,6 +120,10 @@ class Worker {
   Result<T> ask(std::function<T()> question);
   void work();
   bool prepare();
+  void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
+                std::vector<TopicSpec>& wanted);
+  bool is_lane(const TopicPartition& tp) const;
+  bool commit_begin(const std::vector<std::string>& topics, StartAt start);
   bool join();
   void turn();
   void take_tasks();
@@ -152,6 +160,7 @@ class Worker {
   Runner runner_;
   std::vector<HandledRun> taken_;
   std::map<std::string, SourceTopic> sources_;
+  std::vector<std::string> lanes_;  // private ones, one for each topic
   std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;

@@ -65,6 +65,8 @@ Result<T> Worker::ask(std::function<T()> question) {
   }
 }
 
+bool Worker::is_lane(const TopicPartition& tp) const { return std::ranges::find(lanes_, tp.topic) != lanes_.end(); }
+
 Result<WorkerStatus> Worker::status() {
   Result<WorkerStatus> s = ask<WorkerStatus>([this] {
     WorkerStatus out;
@@ -84,6 +86,7 @@ Result<WorkerStatus> Worker::status() {
         part.held_keys = waiting.held_keys;
         part.dlq_pending = waiting.dying;
         part.metadata_bytes = pump_->metadata_bytes(ref);
+        part.lane = is_lane(tp);
         out.partitions.push_back(std::move(part));
       }
     return out;
@@ -101,6 +104,9 @@ Result<WorkerStatus> Worker::status() {
     const auto waiting = static_cast<std::int64_t>(p.parked + p.held);
     p.effective_lag = std::max<std::int64_t>(0, p.log_end.v - p.frontier.v) +
                       std::max<std::int64_t>(0, static_cast<std::int64_t>(p.in_memory) - waiting);
+  }
+  std::erase_if(s->partitions, [](const PartitionStatus& p) { return p.lane && p.lag == 0; });
+  for (const PartitionStatus& p : s->partitions) {
     s->parked += p.parked;
     s->held += p.held;
     s->held_keys += p.held_keys;
@@ -130,6 +136,10 @@ Result<std::vector<Worker::Answer>> Worker::explain(std::optional<Partition> par
     const Instant now = clock_.now().steady;
     for (const auto& [ref, tp] : pump_->partitions()) {
       if (partition && *partition != tp.partition) continue;
+      if (const PartitionEngine* p = pump_->engine().partition(ref); p != nullptr && is_lane(tp)) {
+        const PartitionStatus lane = partition_status(*p, tp);
+        if (lane.committed == lane.frontier && lane.in_memory == 0) continue;  // nobody asks for what is empty
+      }
       const auto e =
           offset ? bartleby::explain(pump_->engine(), ref, *offset, now) : bartleby::explain(pump_->engine(), ref, now);
       if (e) answers.push_back({tp, *e, pump_->pinned(*e)});

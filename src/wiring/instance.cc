@@ -26,6 +26,7 @@
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
 #include "wiring/office.h"
+#include "wiring/office_key.h"
 
 namespace bartleby {
 namespace {
@@ -70,6 +71,7 @@ struct Instance::Parts {
   const std::function<void(const std::string&)> broken;
 
   std::unique_ptr<embedded::EmbeddedBroker> broker;
+  OfficeKey office_key;
   std::unique_ptr<Counters> counters;
   std::unique_ptr<Office> office;  // none without the role
   std::unique_ptr<FlightRecorder> recorder;
@@ -183,6 +185,8 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
     spec.handlers.push_back(std::move(*handler));
   }
   spec.admit = admission_of(c);
+  spec.replay_topic = c.lane_template();
+  spec.replay_of = replays_of(c.group, {office_key});
   return prepared;
 }
 
@@ -286,8 +290,11 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
+  auto key = office_key(p.config.data_dir);
+  if (!key) return std::unexpected(key.error());
+  p.office_key = std::move(*key);
   if (p.config.has_office) {
-    auto office = Office::start(p.config, *p.broker, clock, log);
+    auto office = Office::start(p.config, *p.broker, p.office_key, clock, log);
     if (!office) return std::unexpected(office.error());
     p.office = std::move(*office);
   }

@@ -1,6 +1,6 @@
 // The SQLite store under the store contract.
 #include "adapters/store/sqlite/sqlite_store.h"
-#include "tests/contract/store_contract.h"
+#include "tests/contract/store_operations.h"
 #include "tests/support/scratch_folder.h"
 
 namespace bartleby::contract {
@@ -18,8 +18,13 @@ class SqliteStoreRig : public StoreRig {
   support::ScratchFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract,
-                         testing::Values(StoreRigFactory{"sqlite", [] { return std::make_unique<SqliteStoreRig>(); }}),
+StoreRigFactory sqlite() {
+  return {"sqlite", [] { return std::make_unique<SqliteStoreRig>(); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(sqlite()),
+                         [](const auto& rig) { return rig.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreOperations, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
 
 }  // namespace
