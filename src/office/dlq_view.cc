@@ -8,11 +8,11 @@
 namespace bartleby {
 namespace {
 
-struct Cursor {
+struct StoredPlace {
   std::int64_t next = 0, missed = 0;
 };
 
-void ask(Broker& broker, const std::map<TopicPartition, Cursor>& cursors, DlqView& dlq) {
+void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, DlqView& dlq) {
   const auto topic = broker.describe(dlq.state.name);
   if (!topic) return;
   dlq.partitions = topic->partitions;
@@ -31,7 +31,7 @@ void ask(Broker& broker, const std::map<TopicPartition, Cursor>& cursors, DlqVie
 
 Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker) {
   std::vector<DlqView> dlqs;
-  std::map<TopicPartition, Cursor> cursors;
+  std::map<TopicPartition, StoredPlace> cursors;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
     auto states = dlq_states(connection);
     if (!states) return std::unexpected(states.error());
