@@ -267,8 +267,9 @@ TEST_P(StoreOperations, RandomOperationsAndCrashesSendEachLetterOnceAndKeepCount
         if (dies) back.push_back(letter(n, mark->replays));
         // Of one batch of the worker's reading: letters of a key in the order of their first lives. Lives of different
         // operations may follow each other in any order.
-        if (const auto before = last.find(*record.key + mark->operation); before != last.end())
+        if (const auto before = last.find(*record.key + mark->operation); before != last.end()) {
           ASSERT_LT(before->second, Offset(n)) << "out of order";
+        }
         last[*record.key + mark->operation] = Offset(n);
       }
     }

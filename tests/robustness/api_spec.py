@@ -10,7 +10,6 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import yaml_text  # noqa: E402
 from processes import Bartleby  # noqa: E402
 

@@ -39,7 +39,8 @@ def handled(program, messages, mended):
         arguments = worker_file(folder, endpoint.url)
         path = pathlib.Path(folder, "worker.yaml")
         path.write_text(path.read_text().replace("max_attempts: 4, schedule: [20ms, 50ms, 100ms]",
-                                                 "max_attempts: 100, schedule: [1s, 5s, 30s]"))
+                                                 "max_attempts: 100, schedule: [1s, 5s, 30s]")
+                        .replace("timeout: 5s", "timeout: 60s"))  # an attempt that times out is repeated, rightly
         bartleby = Bartleby(program, folder, arguments)
         bartleby.start()
         try:

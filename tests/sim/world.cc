@@ -121,6 +121,7 @@ void World::start(Process& p) {
   topic.traits.compacted = options_.has(Fault::kCompaction);
   c.topics[kSource] = topic;
   c.admit = [this](const std::string&, const LogRecord& r) { return admit(r); };
+  c.replay_of = [this](const std::string&, const LogRecord& r) { return replay_of(r); };
   c.record = record_;
   p.pump = std::make_unique<Pump>(
       std::move(c), *p.fragile,

@@ -110,6 +110,7 @@ class World {
   // handlers (world_handlers.cc)
   Script script_of(std::uint32_t id) const;
   Admission admit(const LogRecord& record) const;
+  std::optional<ReplayMark> replay_of(const LogRecord& record) const;
   void begin(Process& p, const Run& run, std::span<const RunMessage> messages);
   void next_message(Process& p, std::uint64_t number);
   void end_message(Process& p, std::uint64_t number);
