@@ -143,6 +143,8 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, issues_commands());
   append(commands, dlqs_commands());
   append(commands, audit_commands());
+  append(commands, channels_commands());
+  append(commands, keys_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());
   append(commands, api_commands());

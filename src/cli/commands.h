@@ -18,6 +18,8 @@ std::vector<Command> letters_commands();
 std::vector<Command> issues_commands();
 std::vector<Command> dlqs_commands();
 std::vector<Command> audit_commands();
+std::vector<Command> channels_commands();
+std::vector<Command> keys_commands();
 std::vector<Command> config_commands();
 std::vector<Command> receiver_commands();
 std::vector<Command> api_commands();

@@ -19,8 +19,9 @@ namespace {
 constexpr const char* kKid = "local";
 constexpr std::size_t kDigits = 64;
 
-// Whole or not at all: a crash in the middle must not leave half a key.
-Result<void> keep(const std::filesystem::path& path, const std::string& secret) {
+}  // namespace
+
+Result<void> keep_secret(const std::filesystem::path& path, const std::string& secret) {
   const std::string fresh = path.string() + ".new";
   const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool written = file >= 0 &&
@@ -33,8 +34,6 @@ Result<void> keep(const std::filesystem::path& path, const std::string& secret) 
                 "cannot write " + path.string() + ": " + std::strerror(written ? errno : why) + "; is the disk full?");
   return {};
 }
-
-}  // namespace
 
 std::string random_hex() {
   std::array<unsigned char, 8> bytes{};
@@ -52,7 +51,7 @@ Result<OfficeKey> office_key(const std::string& data_dir) {
   const std::filesystem::path path = std::filesystem::path(data_dir) / "office.key";
   if (!std::filesystem::exists(path)) {
     const std::string secret = random_hex() + random_hex() + random_hex() + random_hex();
-    if (auto kept = keep(path, secret); !kept) return std::unexpected(kept.error());
+    if (auto kept = keep_secret(path, secret); !kept) return std::unexpected(kept.error());
     return OfficeKey{kKid, secret};
   }
   std::ifstream file(path);

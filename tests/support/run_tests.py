@@ -193,6 +193,8 @@ def all_suites(build, seeds):
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
         Suite("api", [python, str(ROOT / "tests/robustness/api.py"), program], "lines"),
         Suite("desk", [python, str(ROOT / "tests/robustness/desk.py"), program], "lines"),
+        Suite("access", [python, str(ROOT / "tests/robustness/access.py"), program], "lines"),
+        Suite("channels", [python, str(ROOT / "tests/robustness/channels.py"), program], "lines"),
         Suite("api_spec", [python, str(ROOT / "tests/robustness/api_spec.py"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),

@@ -139,7 +139,8 @@ void add_event_route(Router& router, const Services& services) {
   const std::string life = std::to_string(ms(services.clock->now().wall));
   router.add(
       "GET", "/api/v1/events",
-      {.summary = "Server-sent events: snapshot, then letter.arrived (counts, at most once a second) and issue",
+      {.access = Scope::kRead,
+       .summary = "Server-sent events: snapshot, then letter.arrived (counts, at most once a second) and issue",
        .query = {{"topics", "string", "letters, issues; both where nothing is said"}},
        .answer_type = "text/event-stream",
        .answer = R"({"type": "string"})"},
