@@ -124,6 +124,7 @@ Result<void> Instance::Parts::bury() {
 }
 
 std::string Instance::Parts::instance_of(const std::string& worker) const {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets one
   if (const char* given = std::getenv("BARTLEBY_INSTANCE"); given != nullptr && *given != '\0') return given;
   const std::string port = std::to_string(config.listen.port);
   return worker + "-" + host_name() + (port == kDefaultPort ? "" : "-" + port);

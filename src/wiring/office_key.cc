@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "base/assert.h"
 
@@ -29,8 +30,9 @@ Result<void> keep(const std::filesystem::path& path, const std::string& secret) 
   const int why = errno;
   if (file >= 0) ::close(file);
   if (!written || ::rename(fresh.c_str(), path.c_str()) != 0)
-    return fail(ErrorCode::kUnavailable,
-                "cannot write " + path.string() + ": " + std::strerror(written ? errno : why) + "; is the disk full?");
+    return fail(ErrorCode::kUnavailable, "cannot write " + path.string() + ": " +
+                                             std::generic_category().message(written ? errno : why) +
+                                             "; is the disk full?");
   return {};
 }
 

@@ -66,8 +66,8 @@ Response list_issues(const Services& services, const Request& request) {
   if (!paging) return paging.error();
   const auto states = states_of(request);
   if (!states) return states.error();
-  std::optional<IssueCursor> after;
-  if (paging->after && !(after = issue_cursor(*paging->after))) return bad_cursor();
+  const std::optional<IssueCursor> after = paging->after ? issue_cursor(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;

@@ -45,8 +45,8 @@ Response list_letters(const Services& services, const Request& request) {
         problem(ProblemType::kInvalidQuery,
                 "at character " + std::to_string(query.error().position + 1) + ": " + query.error().message),
         "position", query.error().position);
-  std::optional<LetterCursor> after;
-  if (paging->after && !(after = cursor_from_text(*paging->after))) return bad_cursor();
+  const std::optional<LetterCursor> after = paging->after ? cursor_from_text(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;
