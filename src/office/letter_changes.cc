@@ -32,7 +32,7 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
   // The row was read in this very transaction, and there is one that writes at a time. On a store where that is not
   // so, this is what notices.
   if (connection_.changes() != 1) return ChangedLetter{ChangeResult::kStale, letter};
-  tally_.move(row.shelf, letter.issue, letter.state, *to);
+  tally_.move(row.shelf, letter.issue, letter.state, to);
   BARTLEBY_TRY(
       audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
                      std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));

@@ -185,7 +185,7 @@ void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answe
   auto held = std::make_shared<Held>(Held{attempt, message_of(*attempt), attempt_of(*attempt)});
   auto flight = std::make_unique<Presence>(where_, *attempt);
   const std::uint32_t slot = flight->slot();
-  Reply reply([flight = std::move(flight), answer = std::move(answer)](Outcome outcome) mutable {
+  Reply reply([flight = std::move(flight), answer = std::move(answer)](const Outcome& outcome) mutable {
     flight.reset();
     answer(decision_of(outcome));
   });

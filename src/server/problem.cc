@@ -40,7 +40,7 @@ const Row& row(ProblemType type) { return kRows.at(static_cast<std::size_t>(type
 int status_of(ProblemType type) { return row(type).status; }
 std::string_view name(ProblemType type) { return row(type).name; }
 
-Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors) {
+Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors) {
   const Row& r = row(type);
   json::object body;
   body["type"] = "/problems/" + std::string(r.name);

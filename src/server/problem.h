@@ -38,7 +38,7 @@ struct FieldError {
   std::string detail;
 };
 
-Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors = {});
+Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors = {});
 
 // An error of a port, as this server's callers see it.
 Response problem(const Error& error);
