@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/death_point.h"
+#include "codec/percent.h"
 #include "server/problem.h"
 
 namespace bartleby {
