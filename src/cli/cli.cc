@@ -142,6 +142,7 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, letters_commands());
   append(commands, issues_commands());
   append(commands, dlqs_commands());
+  append(commands, archive_commands());
   append(commands, audit_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());

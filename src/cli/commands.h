@@ -17,6 +17,7 @@ std::vector<Command> explain_commands();
 std::vector<Command> letters_commands();
 std::vector<Command> issues_commands();
 std::vector<Command> dlqs_commands();
+std::vector<Command> archive_commands();
 std::vector<Command> audit_commands();
 std::vector<Command> config_commands();
 std::vector<Command> receiver_commands();

@@ -25,7 +25,7 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
     return ChangedLetter{ChangeResult::kStale, letter};
   const auto to = next_state(letter.state, cause);
   if (!to || (seen.state && *seen.state != letter.state)) return ChangedLetter{ChangeResult::kWrongState, letter};
-  if (letter.state == LetterState::kArchived && cause == LetterCause::kRestore && options.payload == nullptr)
+  if (letter.state == LetterState::kArchived && cause == LetterCause::kRestore && options.lives == nullptr)
     return fail(ErrorCode::kInvalid, "an archived letter is restored from its archive, with its bytes");
 
   BARTLEBY_TRY(*to == LetterState::kGone ? remove(letter) : update(letter, *to, options));
@@ -47,6 +47,7 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
 // The letter's own row goes last: its `changes` are what the caller looks at.
 Result<void> LetterChanges::remove(const StoredLetter& letter) {
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
+  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM lives WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM life_ids WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, connection_.dialect().text_delete(), letter.seq));
@@ -58,11 +59,12 @@ Result<void> LetterChanges::remove(const StoredLetter& letter) {
 Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, const ChangeOptions& options) {
   if (to == LetterState::kArchived)
     BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
-  if (letter.state == LetterState::kArchived && options.payload != nullptr)
-    BARTLEBY_TRY(sql::execute(connection_,
-                              "INSERT INTO payloads(letter, life, stack, bytes)"
-                              " SELECT seq, payload_life, $2, $3 FROM letters WHERE seq = $1",
-                              letter.seq, options.payload->stack, Blob{packed(*options.payload)}));
+  if (letter.state == LetterState::kArchived && options.lives != nullptr)
+    for (const LifeBytes& life : *options.lives)
+      BARTLEBY_TRY(sql::execute(connection_, "INSERT INTO payloads(letter, life, stack, bytes) VALUES($1, $2, $3, $4)",
+                                letter.seq, life.life, life.payload.stack, Blob{packed(life.payload)}));
+  if (letter.state == LetterState::kArchived)
+    BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
   const auto undo =
       to == LetterState::kDiscarded && options.undo_until ? std::optional(ms(*options.undo_until)) : std::nullopt;
   return sql::execute(connection_,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "office/news.h"
+#include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
 #include "ports/store.h"
@@ -25,6 +26,7 @@ struct Services {
   Counters* counters = nullptr;
   Store* store = nullptr;  // of the office; null without the role, and then there are no routes of it
   News* news = nullptr;    // likewise
+  Archive* archive = nullptr;
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "codec/match.h"
 #include "engine/config.h"
+#include "office/retention.h"
 #include "wiring/config_check.h"
 #include "wiring/config_node.h"
 #include "wiring/config_values.h"
@@ -87,6 +88,15 @@ struct HeartbeatConfig {
   std::map<std::string, std::uint32_t> expect;  // worker → live instances
 };
 
+struct OfficeConfig {
+  std::string archive_dir;
+  Duration undo{};
+  std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
+
+  // Of the first pattern that matches; without one, the defaults.
+  DlqRule rule_of(const std::string& dlq) const;
+};
+
 struct Config {
   std::string cluster_id;
   bool runs_workers = true;  // role `runtime`
@@ -97,6 +107,7 @@ struct Config {
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
   HeartbeatConfig heartbeats;
+  OfficeConfig office;
   std::vector<BrokerConfig> brokers;  // at least one; the first is the default
   std::vector<WorkerConfig> workers;
 

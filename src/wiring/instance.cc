@@ -317,7 +317,11 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.services.broker = p.broker.get();
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
-  if (p.office) p.services.store = &p.office->store(), p.services.news = &p.office->news();
+  if (p.office) {
+    p.services.store = &p.office->store();
+    p.services.news = &p.office->news();
+    p.services.archive = &p.office->archive();
+  }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
   p.services.workers = [&p] {

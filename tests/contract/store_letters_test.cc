@@ -168,8 +168,8 @@ TEST_P(StoreContract, AnArchivedLetterComesBackWithItsBytes) {
   const std::string id = letter(1).letter.id;
   change(id, LetterCause::kArchive);
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
-  const LetterPayload payload = letter(1).payload;
-  EXPECT_EQ(change(id, LetterCause::kRestore, {}, {.payload = &payload}).result, ChangeResult::kDone);
+  const std::vector<LifeBytes> lives = {{0, letter(1).payload}};
+  EXPECT_EQ(change(id, LetterCause::kRestore, {}, {.lives = &lives}).result, ChangeResult::kDone);
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 1);
   const auto bare = change_letters(store(), {"ann", "", ""}, now_, [&](LetterChanges& changes) -> Result<void> {
     BARTLEBY_TRY(changes.change(id, {}, LetterCause::kArchive));

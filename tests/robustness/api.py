@@ -157,6 +157,9 @@ def office_routes(api):
     for target in ("/api/v1/issues", issue, "/api/v1/dlqs", "/api/v1/dlqs/pulled.dlq", "/api/v1/audit",
                    "/api/v1/audit:verify", at, at + "/value", at + "/story", "/dlq-status", "/job-status"):
         assert api.call("GET", target)[0] == 200, target
+    assert api.call("GET", "/api/v1/archives")[1]["items"] == []
+    assert api.call("GET", "/api/v1/archives/arc_none")[0] == 404
+    assert api.call("POST", "/api/v1/archives/arc_none:restore", '{"reason": "a test"}')[0] == 404
     for verb in ("mute", "resolve", "reopen"):
         assert api.call("POST", f"{issue}:{verb}", '{"reason": "a test"}')[0] == 200, verb
     with Events(api.bartleby.port) as events:

@@ -188,6 +188,7 @@ def all_suites(build, seeds):
         Suite("deaths", [python, str(ROOT / "tests/robustness/deaths.py"), str(build / "bin/bartleby")], "lines"),
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
+        Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
         Suite("loads", [python, str(ROOT / "tests/robustness/loads.py"), program], "lines"),
         Suite("disk_full", [python, str(ROOT / "tests/robustness/disk_full.py"), program], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),

@@ -73,6 +73,14 @@ constexpr std::string_view kSchemas = R"({
       "partitions": {"type": "integer", "description": "0: the topic is gone"},
       "intake_lag": {"type": "integer", "description": "records that are not taken in yet"},
       "missed": {"type": "integer", "description": "records that retention deleted before they were taken in"}}},
+  "Archive": {"type": "object", "additionalProperties": false,
+    "required": ["id", "dlq", "sha256", "letters", "here", "bytes", "first", "last", "created_at"], "properties": {
+      "id": {"type": "string"}, "dlq": {"type": "string"},
+      "sha256": {"type": "string", "description": "of the file, compressed JSON Lines"},
+      "letters": {"type": "integer", "description": "that went in"},
+      "here": {"type": "integer", "description": "that are still archived in it"}, "bytes": {"type": "integer"},
+      "first": {"$ref": "#/components/schemas/Time"}, "last": {"$ref": "#/components/schemas/Time"},
+      "created_at": {"$ref": "#/components/schemas/Time"}}},
   "AuditLine": {"type": "object", "additionalProperties": false,
     "required": ["line", "at", "actor", "action", "subject", "from", "to", "reason", "request_id"],
     "properties": {"line": {"type": "integer"}, "at": {"$ref": "#/components/schemas/Time"},
@@ -157,6 +165,7 @@ void add_all_routes(Router& router, const Services& services) {
     add_letter_routes(router, services);
     add_issue_routes(router, services);
     add_dlq_routes(router, services);
+    add_archive_routes(router, services);
     add_audit_routes(router, services);
     add_job_routes(router, services);
     add_event_route(router, services);

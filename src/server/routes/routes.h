@@ -17,6 +17,7 @@ void add_metrics_routes(Router& router, const Services& services);
 void add_letter_routes(Router& router, const Services& services);
 void add_issue_routes(Router& router, const Services& services);
 void add_dlq_routes(Router& router, const Services& services);
+void add_archive_routes(Router& router, const Services& services);
 void add_audit_routes(Router& router, const Services& services);
 void add_job_routes(Router& router, const Services& services);
 void add_event_route(Router& router, const Services& services);

@@ -121,7 +121,18 @@ CREATE VIEW job AS
     FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.state IN (0, 1, 2);
 )";
 
-constexpr std::array<std::string_view, 1> kAll = {kFirst};
+constexpr std::string_view kArchives = R"(
+INSERT INTO numbers VALUES('archive', 1);
+CREATE TABLE archives(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL, dlq TEXT NOT NULL, sha256 TEXT NOT NULL, letters INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, created_at INTEGER NOT NULL) STRICT;
+CREATE INDEX archives_by_id ON archives(id);
+-- Where the bytes of an archived letter are.
+CREATE TABLE archived(letter INTEGER PRIMARY KEY, archive INTEGER NOT NULL) STRICT;
+CREATE INDEX archived_in ON archived(archive);
+)";
+
+constexpr std::array<std::string_view, 2> kAll = {kFirst, kArchives};
 
 }  // namespace
 
