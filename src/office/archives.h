@@ -1,8 +1,8 @@
-// Letters into an archive and back: files of compressed JSON Lines, each with a checksum, and a list of them in the store.
+// Letters into an archive and back: files of compressed JSON Lines with checksums, and a list of them in the store.
 //
-// An archive is durable before its letters' bytes leave the store; a crash in between leaves a file that nobody needs. A
-// letter that changed meanwhile stays what it is, and restoring leaves alone what is not in that archive any more, so
-// everything here may be done again. One thread at a time for `archive_letters`; the others from any.
+// An archive is durable before its letters' bytes leave the store; a crash in between leaves a file that nobody needs.
+// A letter that changed meanwhile stays what it is, and restoring leaves alone what is not in that archive any more,
+// so everything here may be done again. One thread at a time for `archive_letters`; the others from any.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct ArchiveEntry {
   Timestamp created_at;
 };
 
-// The open ones of these letters, which lie in one dlq, at most as many as one archive takes: the first of them. Answers
-// with how many of `letters` have been looked at.
+// The open ones of these letters, which lie in one dlq, at most as many as one archive takes: the first of them.
+// Answers with how many of `letters` have been looked at.
 struct Archived {
   std::size_t looked_at = 0;
   std::size_t letters = 0;

@@ -1,7 +1,7 @@
 // Where archives lie: whole files by name, written once, never changed.
 //
-// Any thread. What `put` has answered is durable and there whole; a name that is put again is replaced, whole. Names are
-// ours: letters, digits, `_`, `.` and `-`.
+// Any thread. What `put` has answered is durable and there whole; a name that is put again is replaced, whole. Names
+// are ours: small letters, digits, `_`, `.` and `-`.
 #pragma once
 
 #include <cstddef>

@@ -40,6 +40,10 @@ def started(program, folder):
     return Bartleby(program, folder, ["-c", str(path)]).start()
 
 
+# Held against the document by archives.py: there is nothing in an archive without days of waiting.
+ELSEWHERE = {("GET", "/api/v1/archives/{id}"), ("POST", "/api/v1/archives/{id}:restore")}
+
+
 class Checked:
     """Calls, and holds each answer against the document of the server."""
 
@@ -196,7 +200,8 @@ def answers_are_as_documented(program):
             assert api.call("GET", "/api/v1/workers/nobody")[0] == 404
             assert api.call("GET", "/api/v1/explain?worker=pulled&partition=0&offset=1&key=k")[0] == 400
             documented = {(m.upper(), p) for p, ops in api.document["paths"].items() for m in ops}
-            assert documented == api.seen, f"never answered as documented: {documented - api.seen}"
+            seen = api.seen | ELSEWHERE
+            assert documented == seen, f"never answered as documented: {documented - seen}"
             for name, _, request in hostile_http.rows():
                 raw = hostile_http.bytes_of(request)
                 line = re.match(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n", raw)

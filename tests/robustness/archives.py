@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from api import ELSEWHERE, Checked  # noqa: E402
 from processes import TOPIC, Bartleby, Endpoint, run_checks, wait_for, worker_file  # noqa: E402
 
 VALUE = bytes(range(256)) + b'{"amount": 9007199254740993}'
@@ -53,9 +54,14 @@ def archived_and_back(program):
             assert archives[0]["id"] in run("archive", "ls")
             bartleby.kill()
             bartleby.start()
+            api = Checked(bartleby)
             for one in archives:
                 assert "open again" in run("archive", "restore", one["id"], "--reason", "wanted")
             assert sorted(letters(bartleby, "open")) == ids
+            assert api.call("GET", f"/api/v1/archives/{archives[0]['id']}")[1]["here"] == 0
+            status, again = api.call("POST", f"/api/v1/archives/{archives[0]['id']}:restore", "{}")
+            assert status == 200 and again["restored"] == 0, again
+            assert api.seen == ELSEWHERE, api.seen
             status, value = bartleby.call("GET", f"/api/v1/letters/{ids[0]}/value")
             assert status == 200 and value == VALUE, (status, value)
             return f"{len(archives)} archives, 3 letters"
