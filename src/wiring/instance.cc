@@ -321,6 +321,8 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     p.services.store = &p.office->store();
     p.services.news = &p.office->news();
     p.services.archive = &p.office->archive();
+    p.services.operations = &p.office->operations();
+    p.services.runner = &p.office->runner();
   }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
@@ -450,6 +452,7 @@ bool Instance::stop() {
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
   const bool whole = p.stop_workers(leaving);
+  if (p.office) p.office->runner().end_watching();  // requests that wait are answered while there is a server
   if (p.server) p.server->stop();
   p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();

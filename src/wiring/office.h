@@ -39,6 +39,7 @@ class Office {
   News& news() { return news_; }
   Operations& operations() { return *operations_; }
   Archive& archive() { return *archive_; }
+  OperationRunner& runner() { return *runner_; }
   IntakeCounts intake() const { return intake_->counts(); }
   void follow(const Config& config);  // after a reload: the workers' dlqs may be others
 
