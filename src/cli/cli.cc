@@ -144,8 +144,8 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, issues_commands());
   append(commands, ops_commands());
   append(commands, dlqs_commands());
-  append(commands, archive_commands());
   append(commands, purge_commands());
+  append(commands, archive_commands());
   append(commands, audit_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());
