@@ -5,6 +5,7 @@
 #include "codec/operation_text.h"
 #include "office/audit.h"
 #include "office/letters.h"
+#include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
 
@@ -63,7 +64,7 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
       }
     }
     // Who resumes has seen what came back: it is not counted again.
-    if (cause == OperationCause::kResume) {
+    if (cause == OperationCause::kResume && !office_mutant(OfficeMutant::kResumeCountsAgain)) {
       operation.settings.came_back_before = operation.with(ItemResult::kCameBack);
       operation.settings.known_before = operation.settings.came_back_before + operation.with(ItemResult::kSucceeded) +
                                         operation.with(ItemResult::kPassed);
