@@ -162,6 +162,12 @@ Result<bool> move_operation(Connection& connection, Operation& operation, Operat
                             operation.seq, operation.version, static_cast<int>(*to), note,
                             settings_text(operation.settings), time(begins), time(over)));
   if (connection.changes() != 1) return false;
+  if (*to == OperationState::kCancelled)
+    BARTLEBY_TRY(sql::execute(connection,
+                              "UPDATE operation_items SET result = $2, note = 'cancelled', changed_at = $3"
+                              " WHERE operation = $1 AND result = $4",
+                              operation.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
+                              static_cast<int>(ItemResult::kPending)));
   AuditChain audit(connection);
   BARTLEBY_TRY(
       audit.append({0, now, actor.name, std::string(name(cause)), operation.id, std::string(name(operation.state)),

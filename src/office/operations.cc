@@ -73,11 +73,6 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
     if (!moved) return std::unexpected(moved.error());
     if (!*moved) return changed.result = OperationChange::kWrongState, Result<void>();
     if (cause != OperationCause::kCancel) return {};
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE operation_items SET result = $2, note = 'cancelled', changed_at = $3"
-                              " WHERE operation = $1 AND result = $4",
-                              operation.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
-                              static_cast<int>(ItemResult::kPending)));
     auto again = operation_by_id(connection, id);
     if (!again) return std::unexpected(again.error());
     operation = std::move(**again);

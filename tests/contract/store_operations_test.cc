@@ -199,7 +199,9 @@ TEST_P(StoreOperations, APlanIsGoodForADay) {
   ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(23)).value(), 0);
   ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(25)).value(), 1);
   EXPECT_EQ(operations().start(planned.id, kAnn)->result, OperationChange::kWrongState);
-  EXPECT_EQ(operations().get(planned.id).value()->note, "nobody started it within a day");
+  const Operation expired = *operations().get(planned.id).value();
+  EXPECT_EQ(expired.note, "nobody started it within a day");
+  EXPECT_EQ(expired.with(ItemResult::kSkipped), 1);
 }
 
 // Replays, discards, restores and purges of random selections, with processes that die before and after every write of
