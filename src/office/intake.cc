@@ -58,9 +58,9 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   if (!event.answered) return failed(*dlq, now);
   dlq->log_end = event.log_end;
   IntakeBatch batch{event.dlq, dlq->stored, {}, 0, {}};
-  if (event.log_end < dlq->position && !office_mutant(OfficeMutant::kNewTopicNotNoticed)) {
+  if (event.log_end < dlq->done_to && !office_mutant(OfficeMutant::kNewTopicNotNoticed)) {
     // The topic was made anew: what was there is another topic's, and this one begins at its beginning. Ids have
-    // the time in them, so old and new letters stay apart.
+    // the time in them, so old and new letters stay apart. Not `position`: after a start it may lie far below.
     dlq->parts.clear();
     dlq->position = dlq->done_to = event.log_start;
   }

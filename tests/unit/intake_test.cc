@@ -218,6 +218,21 @@ TEST(Intake, ATopicMadeAnewIsReadFromItsBeginning) {
   EXPECT_EQ(world.position_, (IntakePosition{Offset(1), Offset(1)}));
 }
 
+TEST(Intake, ATopicMadeAnewWhilePartsWaitedIsReadFromItsBeginningAfterARestartToo) {
+  Played world;
+  world.letter(1, LetterForm::kParts);
+  world.log_.pop_back();  // the last part does not come
+  world.letter(2);
+  world.run();
+  EXPECT_EQ(world.position_->next, Offset(0));
+  world.restart();
+  world.log_.clear();
+  world.letter(77);
+  world.run();
+  EXPECT_TRUE(world.ids_.contains(letter_id(facts_of(77))));
+  EXPECT_EQ(world.position_, (IntakePosition{Offset(1), Offset(1)}));
+}
+
 TEST(Intake, AFailureIsTriedAgainLaterEachTime) {
   Intake intake("test");
   std::vector<IntakeCommand> out;
