@@ -75,6 +75,8 @@ std::optional<RunCommand> OperationRun::decide(const OperationSeen& seen, Now no
 std::optional<RunCommand> OperationRun::decide_replay(const OperationSeen& seen, Now now) {
   // First what is in doubt, whatever people want meanwhile: a letter that was taken is sent or given back.
   if (seen.broker_at > seen.cursor) return WriteDown{seen.cursor, seen.broker_at};
+  const bool stopped = seen.state != OperationState::kRunning && !office_mutant(OfficeMutant::kSentThoughStopped);
+  if (seen.taken_to > seen.cursor && stopped) return GiveBack{seen.cursor, seen.taken_to};
   if (seen.taken_to > seen.cursor) {
     if (const auto why = std::exchange(refused_, std::nullopt)) return ReturnLetter{seen.cursor, *why};
     sending_ = SendLetters{seen.cursor, one_by_one_ ? seen.cursor + 1 : seen.taken_to};

@@ -211,6 +211,10 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Wr
   return told(seq, "writing down what was sent", done);
 }
 
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const GiveBack& c) {
+  return told(seq, "giving letters back", give_back(store_, seq, c.from, c.to, clock_.now().wall));
+}
+
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ReturnLetter& c) {
   log_.warning("letter_not_sent", {{"operation", seq}, {"position", c.at}, {"why", c.why}});
   return told(seq, "giving a letter back", return_letter(store_, seq, c.at, c.why, clock_.now().wall));

@@ -59,7 +59,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 47> kRec
     {"GuardCountsAttempts", 65},
 }};
 
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 22> kRecordedOfficeSeeds = {{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 23> kRecordedOfficeSeeds = {{
     {"PositionNotCompared", 0},
     {"PositionBeforeLetters", 0},
     {"FailedBatchTakenForStored", 0},
@@ -72,6 +72,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 22> kRec
     {"BrokerCursorIgnored", 0},
     {"WrittenDownBeforeSent", 0},
     {"TakenForgottenWhenStopped", 0},
+    {"SentThoughStopped", 0},
     {"CanaryNotJudged", 0},
     {"CanaryNotAwaited", 0},
     {"HaltNotLookedAt", 0},
