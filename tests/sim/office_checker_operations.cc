@@ -155,6 +155,13 @@ void OfficeChecker::ended() {
     if (op.with(ItemResult::kUnknown) > 0) broken("never known whether it was sent: of " + op.id);
     if (op.with(ItemResult::kSent) > 0) broken("sent, and its outcome was never taken in: of " + op.id);
   }
+  // A letter that died again stays as it is where retention took what its worker wrote; nothing else may.
+  for (const auto& [seq, letter] : now_.letters) {
+    const auto verdicts = verdicts_.find({letter.id, letter.replays + 1});
+    if (letter.state == LetterState::kReplaying &&
+        (verdicts == verdicts_.end() || !verdicts->second.contains(Verdict::kDead)))
+      broken("stays taken for ever: " + letter.id);
+  }
   std::set<std::tuple<std::string, std::string, std::uint32_t>> noted;
   for (const auto& [where, item] : now_.items)
     if (item.result == ItemResult::kSucceeded || item.result == ItemResult::kCameBack)

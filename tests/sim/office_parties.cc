@@ -181,14 +181,16 @@ bool OfficeWorld::answer(const OfficeGroup& group, const TopicPartition& tp, con
         letter_records(died_again(group, tp, record, *mark), record, large ? LetterForm::kParts : LetterForm::kWhole,
                        {group.dlq, group.dlq_partitions, kPartBytes});
     out.insert(out.end(), letter.begin(), letter.end());
-    written_.push_back(letter);
   }
   const auto written = cluster_.produce_with(out, cursor);
   note("handled: " + mark->letter + " life " + std::to_string(mark->replays) + (dies ? " died" : " done") +
        (written ? "" : ", not answered"));
   if (!written) return false;
   outcomes_.push_back(out.front());
-  if (!dies) handled_.push_back({&group, tp, record, *mark});
+  if (dies)
+    written_.emplace_back(out.begin() + 1, out.end());
+  else
+    handled_.push_back({&group, tp, record, *mark});
   return true;
 }
 

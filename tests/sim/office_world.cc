@@ -202,7 +202,8 @@ bool OfficeWorld::quiet() {
       const TopicPartition tp{g.dlq, Partition(i)};
       const auto at = p.positions.find(tp);
       const Offset end = cluster_.log(tp).high_watermark();
-      if ((at == p.positions.end() ? Offset(0) : at->second.at.next) != end) return false;
+      const IntakePosition done = at == p.positions.end() ? IntakePosition{} : at->second.at;
+      if (done != IntakePosition{end, end}) return false;
     }
   return true;
 }
