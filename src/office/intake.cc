@@ -76,7 +76,8 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
     dlq->position = next(record.offset);
     look_at(event.dlq, *dlq, std::move(record), now, batch.letters);
   }
-  give_up_parts(event.dlq, *dlq, now, batch.letters);
+  // As long as there is more to read the other parts may be in it, however long ago the first was read.
+  give_up_parts(event.dlq, *dlq, event.records.empty() ? now : Instant{}, batch.letters);
   dlq->done_to = std::max(dlq->done_to, dlq->position);
   // Not `done_to`: after a start what lies between the two is still being read again.
   batch.after = {dlq->parts.first().value_or(dlq->position), dlq->done_to};

@@ -72,10 +72,13 @@ void OfficeChecker::record_visible(const TopicPartition& tp, const LogRecord& re
     return;
   }
   if (!dlqs_.contains(tp.topic)) return replayed(tp, record);
-  Dead dead{"", id_by_place(kOfficeCluster, tp, record.offset, record.timestamp), false};
+  Dead dead;
+  dead.raw = id_by_place(kOfficeCluster, tp, record.offset, record.timestamp);
   if (const auto part = letter_part(record)) {
     dead.letter = part->letter;
     dead.part = true;
+    dead.index = part->index;
+    dead.count = part->count;
   } else if (const auto letter = join_letter({record})) {
     dead.letter = letter->id;
   }
@@ -290,13 +293,22 @@ void OfficeChecker::check_position(const TopicPartition& tp, const std::optional
   must_be_settled(tp, std::max(from.next, start), is.at.next, true);
 }
 
+bool OfficeChecker::all_parts_are_there(const TopicPartition& tp, const Dead& part) const {
+  std::set<std::size_t> found;
+  const auto& records = dead_.at(tp);
+  for (auto at = records.lower_bound(cluster_.log(tp).start()); at != records.end(); ++at)
+    if (at->second.part && at->second.letter == part.letter) found.insert(at->second.index);
+  return found.size() == part.count;
+}
+
 void OfficeChecker::must_be_settled(const TopicPartition& tp, Offset from, Offset to, bool parts) {
   const auto& records = dead_[tp];
   for (auto at = records.lower_bound(from); at != records.end() && at->first < to; ++at) {
     const Dead& dead = at->second;
     if (dead.part != parts) continue;
-    const bool raw = arrived_.contains(dead.raw);
-    if (!raw && !arrived_.contains(dead.letter)) broken("passed and not taken in: " + place(tp, at->first));
+    const bool raw = arrived_.contains(dead.raw), whole = arrived_.contains(dead.letter);
+    if (!raw && !whole) broken("passed and not taken in: " + place(tp, at->first));
+    if (parts && !whole && all_parts_are_there(tp, dead)) broken("torn apart: " + dead.letter);
     if (parts) coverage_.saw(raw ? OfficeSeen::kPartsGivenUp : OfficeSeen::kJoined);
   }
 }

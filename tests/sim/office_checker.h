@@ -90,6 +90,7 @@ class OfficeChecker {
     std::string letter;  // the id of its letter; of a part too
     std::string raw;     // the id it gets where it is no letter, or given up
     bool part = false;
+    std::size_t index = 0, count = 0;  // of a part
   };
   using Baseline = std::pair<std::int64_t, std::int64_t>;  // known and came back when it was last resumed
 
@@ -103,6 +104,7 @@ class OfficeChecker {
   void check_position(const TopicPartition& tp, const std::optional<Position>& was, const Position& is);
   void replayed(const TopicPartition& tp, const LogRecord& record);
   void must_be_settled(const TopicPartition& tp, Offset from, Offset to, bool parts);
+  bool all_parts_are_there(const TopicPartition& tp, const Dead& part) const;
   bool must_halt(std::int64_t seq, const Op& op) const;
   std::string name_of(std::int64_t letter) const;
 

@@ -233,6 +233,20 @@ TEST(Intake, ATopicMadeAnewWhilePartsWaitedIsReadFromItsBeginningAfterARestartTo
   EXPECT_EQ(world.position_, (IntakePosition{Offset(1), Offset(1)}));
 }
 
+TEST(Intake, PartsAreNotGivenUpBeforeEverythingThatIsThereWasRead) {
+  Played world;
+  world.letter(1, LetterForm::kParts);
+  ASSERT_GT(world.log_.size(), 3U);
+  std::vector<LogRecord> rest(world.log_.begin() + 1, world.log_.end());
+  world.log_.resize(1);
+  world.run();
+  world.log_.insert(world.log_.end(), rest.begin(), rest.end());
+  world.slice_ = 1;
+  world.wait(std::chrono::hours(1));  // the broker was away
+  world.run();
+  EXPECT_EQ(world.ids_, world.wanted_);
+}
+
 TEST(Intake, AFailureIsTriedAgainLaterEachTime) {
   Intake intake("test");
   std::vector<IntakeCommand> out;
