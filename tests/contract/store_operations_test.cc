@@ -148,6 +148,19 @@ TEST_P(StoreOperations, OutcomesResolveLettersOnce) {
   expect_counts_are_exact();
 }
 
+TEST_P(StoreOperations, OutcomesAreReadFromTheBeginningOfATopicThatWasMadeAnew) {
+  letters(2);
+  run(started(request(OperationKind::kReplay)));
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 2U);
+  for (const auto& [mark, record] : sent) answer(mark, Verdict::kDead);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->came_back, 2U);
+  cluster_.recreate(kOutcomesTopic);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->records, 0U);
+  for (const auto& [mark, record] : sent) answer(mark, Verdict::kApplied);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->resolved, 2U);
+}
+
 TEST_P(StoreOperations, ARefusedLetterIsOpenAgainAndSaysWhy) {
   ensure("small", 1, 1500);
   letters(1);
