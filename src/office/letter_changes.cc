@@ -1,6 +1,7 @@
 #include "office/letter_changes.h"
 
 #include "office/arrival.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -21,7 +22,8 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
   if (!*found) return ChangedLetter{ChangeResult::kNotFound, {}};
   const LetterRow& row = **found;
   const StoredLetter& letter = row.letter;
-  if ((seen.replays && *seen.replays != letter.replays) || (seen.version && *seen.version != letter.version))
+  if ((seen.replays && *seen.replays != letter.replays) ||
+      (seen.version && *seen.version != letter.version && !office_mutant(OfficeMutant::kVersionNotCompared)))
     return ChangedLetter{ChangeResult::kStale, letter};
   const auto to = next_state(letter.state, cause);
   if (!to || (seen.state && *seen.state != letter.state)) return ChangedLetter{ChangeResult::kWrongState, letter};
@@ -32,10 +34,12 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
   // The row was read in this very transaction, and there is one that writes at a time. On a store where that is not
   // so, this is what notices.
   if (connection_.changes() != 1) return ChangedLetter{ChangeResult::kStale, letter};
-  tally_.move(row.shelf, letter.issue, letter.state, to);
-  BARTLEBY_TRY(
-      audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
-                     std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));
+  if (*to != LetterState::kGone || !office_mutant(OfficeMutant::kPurgeNotCounted))
+    tally_.move(row.shelf, letter.issue, letter.state, to);
+  if (cause != LetterCause::kSucceeded || !office_mutant(OfficeMutant::kSilentChange))
+    BARTLEBY_TRY(
+        audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
+                       std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));
   ChangedLetter changed{ChangeResult::kDone, letter};
   changed.letter.state = *to;
   changed.letter.changed_at = now_;
@@ -46,7 +50,8 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
 
 // The letter's own row goes last: its `changes` are what the caller looks at.
 Result<void> LetterChanges::remove(const StoredLetter& letter) {
-  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
+  if (!office_mutant(OfficeMutant::kPurgeLeavesBytes))
+    BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM lives WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM life_ids WHERE letter = $1", letter.seq));

@@ -1,7 +1,7 @@
 // An operation's row and its items, read and written in one way everywhere. Inside transactions only.
 //
 // `move_operation` is the only way a state changes: it asks the table (`next_state`), compares, and leaves a line in
-// the audit in the same transaction.
+// the audit in the same transaction. What waits in an operation that is cancelled is skipped with it.
 #pragma once
 
 #include <array>

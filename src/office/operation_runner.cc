@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/death_point.h"
+#include "office/mutants.h"
 #include "office/operation_plan.h"
 #include "office/operation_row.h"
 #include "office/outcomes.h"
@@ -207,7 +208,7 @@ Result<Offset> OperationRunner::cursor_of(const std::string& operation) {
   return Offset(0);
 }
 
-RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const Look&) {
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Look&) {
   auto seen = look_at_operation(store_, seq);
   if (!seen) {
     told(seq, "looking at it", std::unexpected(seen.error()));
@@ -219,7 +220,8 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const Look&) {
       told(seq, "reading its cursor", std::unexpected(at.error()));
       return OperationSeen{};
     }
-    seen->broker_at = at->v;
+    const bool blind = office_mutant(OfficeMutant::kBrokerCursorIgnored) && running.places.empty();
+    seen->broker_at = blind ? seen->cursor : at->v;
   }
   return std::move(*seen);
 }
@@ -243,7 +245,11 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Se
   if (!batch) return told(seq, "reading letters", std::unexpected(batch.error()));
   const auto at = cursor_of(batch->operation);
   if (!at) return told(seq, "reading its cursor", std::unexpected(at.error()));
-  if (at->v > c.from) return CommandDone{CommandDone::Result::kFailed, "sent already"};
+  if (at->v > c.from && !office_mutant(OfficeMutant::kBrokerCursorIgnored))
+    return CommandDone{CommandDone::Result::kFailed, "sent already"};
+  if (office_mutant(OfficeMutant::kWrittenDownBeforeSent))
+    if (const auto done = write_down(store_, seq, c.from, batch->to, {}, clock_.now().wall); !done)
+      return told(seq, "writing down", done);
   const auto written =
       broker_.produce_with(batch->records, {group_of(batch->operation), kCursors, *at, Offset(batch->to)});
   if (!written) {
@@ -262,6 +268,10 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Wr
   const auto done = write_down(store_, seq, c.from, c.to, running.places, clock_.now().wall);
   if (done) running.places.clear();
   return told(seq, "writing down what was sent", done);
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const GiveBack& c) {
+  return told(seq, "giving letters back", give_back(store_, seq, c.from, c.to, clock_.now().wall));
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ReturnLetter& c) {

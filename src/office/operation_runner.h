@@ -89,6 +89,7 @@ class OperationRunner {
   RunEvent carry_out(std::int64_t seq, Running& running, const TakeLetters& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const SendLetters& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const WriteDown& command);
+  RunEvent carry_out(std::int64_t seq, Running& running, const GiveBack& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const ReturnLetter& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const ChangeSlice& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const MoveOperation& command);

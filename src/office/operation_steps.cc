@@ -8,6 +8,7 @@
 #include "codec/letter_headers.h"
 #include "office/letter_changes.h"
 #include "office/letters.h"
+#include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
 
@@ -180,6 +181,29 @@ Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::
   });
 }
 
+Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
+  return on_letters(
+      store, seq, from, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+        if (operation.state == OperationState::kRunning) return moved_on();
+        Connection& connection = changes.connection();
+        const bool over = operation.state == OperationState::kCancelled;
+        const auto items = items_in(connection, seq, from, to, ItemResult::kUnknown);
+        if (!items) return std::unexpected(items.error());
+        for (const Item& item : *items) {
+          const auto changed = changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
+                                              LetterCause::kReturned, {.detail = detail_of(operation)});
+          if (!changed) return std::unexpected(changed.error());
+          BARTLEBY_TRY(set_result(connection, seq, item.position, over ? ItemResult::kSkipped : ItemResult::kPending,
+                                  over ? "cancelled" : "", now));
+          // It has changed since the plan, but by this operation alone.
+          BARTLEBY_TRY(sql::execute(connection,
+                                    "UPDATE operation_items SET version = $3 WHERE operation = $1 AND position = $2",
+                                    seq, item.position, changed->letter.version));
+        }
+        return {};
+      });
+}
+
 Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now) {
   return on_letters(
       store, seq, at, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
@@ -243,6 +267,8 @@ Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t fr
   const auto read = store.read([&](Connection& connection) -> Result<void> {
     const auto operation = found(connection, seq);
     if (!operation) return std::unexpected(operation.error());
+    if (operation->state != OperationState::kRunning && !office_mutant(OfficeMutant::kSentThoughStopped))
+      return moved_on();
     batch.operation = operation->id;
     batch.to = to;
     std::optional<JsonPatch> edit;

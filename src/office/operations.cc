@@ -5,6 +5,7 @@
 #include "codec/operation_text.h"
 #include "office/audit.h"
 #include "office/letters.h"
+#include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
 
@@ -65,7 +66,7 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
       }
     }
     // Who resumes has seen what came back: it is not counted again.
-    if (cause == OperationCause::kResume) {
+    if (cause == OperationCause::kResume && !office_mutant(OfficeMutant::kResumeCountsAgain)) {
       operation.settings.came_back_before = operation.with(ItemResult::kCameBack);
       operation.settings.known_before = operation.settings.came_back_before + operation.with(ItemResult::kSucceeded) +
                                         operation.with(ItemResult::kPassed);
@@ -74,11 +75,6 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
     if (!moved) return std::unexpected(moved.error());
     if (!*moved) return changed.result = OperationChange::kWrongState, Result<void>();
     if (cause != OperationCause::kCancel) return {};
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE operation_items SET result = $2, note = 'cancelled', changed_at = $3"
-                              " WHERE operation = $1 AND result = $4",
-                              operation.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
-                              static_cast<int>(ItemResult::kPending)));
     auto again = operation_by_id(connection, id);
     if (!again) return std::unexpected(again.error());
     operation = std::move(**again);

@@ -148,6 +148,19 @@ TEST_P(StoreOperations, OutcomesResolveLettersOnce) {
   expect_counts_are_exact();
 }
 
+TEST_P(StoreOperations, OutcomesAreReadFromTheBeginningOfATopicThatWasMadeAnew) {
+  letters(2);
+  run(started(request(OperationKind::kReplay)));
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 2U);
+  for (const auto& [mark, record] : sent) answer(mark, Verdict::kDead);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->came_back, 2U);
+  cluster_.recreate(kOutcomesTopic);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->records, 0U);
+  for (const auto& [mark, record] : sent) answer(mark, Verdict::kApplied);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->resolved, 2U);
+}
+
 TEST_P(StoreOperations, ARefusedLetterIsOpenAgainAndSaysWhy) {
   ensure("small", 1, 1500);
   letters(1);
@@ -242,7 +255,9 @@ TEST_P(StoreOperations, APlanIsGoodForADay) {
   ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(23)).value(), 0);
   ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(25)).value(), 1);
   EXPECT_EQ(operations().start(planned.id, kAnn)->result, OperationChange::kWrongState);
-  EXPECT_EQ(operations().get(planned.id).value()->note, "nobody started it within a day");
+  const Operation expired = *operations().get(planned.id).value();
+  EXPECT_EQ(expired.note, "nobody started it within a day");
+  EXPECT_EQ(expired.with(ItemResult::kSkipped), 1);
 }
 
 // Replays, discards, restores and purges of random selections, with processes that die before and after every write of

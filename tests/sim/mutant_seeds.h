@@ -59,8 +59,36 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 47> kRec
     {"GuardCountsAttempts", 65},
 }};
 
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 23> kRecordedOfficeSeeds = {{
+    {"PositionNotCompared", 0},
+    {"PositionBeforeLetters", 0},
+    {"FailedBatchTakenForStored", 0},
+    {"DoneToIgnored", 0},
+    {"PartsJoinedAcrossLetters", 0},
+    {"PartsHoldNothingBack", 0},
+    {"MissedNotCounted", 0},
+    {"NewTopicNotNoticed", 0},
+    {"CameBackStaysAsItWas", 0},
+    {"BrokerCursorIgnored", 0},
+    {"WrittenDownBeforeSent", 0},
+    {"TakenForgottenWhenStopped", 0},
+    {"SentThoughStopped", 0},
+    {"CanaryNotJudged", 0},
+    {"CanaryNotAwaited", 0},
+    {"HaltNotLookedAt", 0},
+    {"ResumeCountsAgain", 0},
+    {"OneByOneForgotten", 0},
+    {"VersionNotCompared", 0},
+    {"EarlierOutcomeCounts", 0},
+    {"PurgeNotCounted", 0},
+    {"PurgeLeavesBytes", 0},
+    {"SilentChange", 0},
+}};
+
 constexpr std::uint64_t recorded_seed(std::string_view mutant) {
   for (const auto& [name, seed] : kRecordedSeeds)
+    if (name == mutant) return seed;
+  for (const auto& [name, seed] : kRecordedOfficeSeeds)
     if (name == mutant) return seed;
   return 0;
 }
