@@ -9,6 +9,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2022',
+    license: { fileName: 'ui/licenses.txt' }, // of what is inside; the page Status leads there
     rollupOptions: { output: { entryFileNames: 'ui/[name]-[hash].js', chunkFileNames: 'ui/[name]-[hash].js' } },
   },
   server: { proxy: { '/api': 'http://127.0.0.1:1853', '/actuator': 'http://127.0.0.1:1853' } },

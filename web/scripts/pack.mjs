@@ -9,6 +9,12 @@ const index = readFileSync(new URL('index.html', dist), 'utf8');
 const files = new Map([['index.html', Buffer.from(index)]]);
 for (const name of readdirSync(new URL('ui/', dist)).sort()) files.set(name, readFileSync(new URL(`ui/${name}`, dist)));
 
+// The bundler lists the licenses of scripts; the fonts have theirs.
+const fonts = ['mono', 'sans', 'serif']
+  .map((name) => `@fontsource/ibm-plex-${name}`)
+  .map((name) => `## ${name}\n\n${readFileSync(new URL(`../node_modules/${name}/LICENSE`, import.meta.url), 'utf8')}`);
+files.set('licenses.txt', Buffer.concat([files.get('licenses.txt'), Buffer.from(`\n${fonts.join('\n')}`)]));
+
 if (/<script(?![^>]*\bsrc=)[^>]*>/.test(index) || /<style|\son\w+=/.test(index))
   throw new Error('index.html has an inline script or style: the server forbids both');
 
@@ -36,4 +42,6 @@ if (first > BUDGET) {
   console.error(`web: the first load has ${kb(first)} of script (gzip), more than ${kb(BUDGET)}`);
   process.exit(1);
 }
-console.log(`web: first load ${kb(first)} of script (gzip) of ${kb(BUDGET)}; pack ${kb(offset)} in ${files.size} files`);
+console.log(
+  `web: first load ${kb(first)} of script (gzip) of ${kb(BUDGET)}; pack ${kb(offset)} in ${files.size} files`,
+);

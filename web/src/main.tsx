@@ -39,7 +39,13 @@ function page(path: string) {
     case 'status':
       return <Status />;
     default:
-      return <Empty title="There is no such page."><p><a href="/">To the inbox</a></p></Empty>;
+      return (
+        <Empty title="There is no such page.">
+          <p>
+            <a href="/">To the inbox</a>
+          </p>
+        </Empty>
+      );
   }
 }
 
@@ -50,6 +56,7 @@ function App() {
       requestAnimationFrame(() => {
         scrollTo(0, 0);
         document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+        document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
       });
     });
   }, []);

@@ -66,7 +66,11 @@ async function ask(path: string, call: Call): Promise<Response> {
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new ProblemError({
-      type: 'silence', title: 'No answer', status: 0, detail: 'The server does not answer. Is it running?' });
+      type: 'silence',
+      title: 'No answer',
+      status: 0,
+      detail: 'The server does not answer. Is it running?',
+    });
   }
   if (answer.ok) return answer;
   if (answer.status === 401) signedOut.value = true;

@@ -28,7 +28,14 @@ export interface Page<T> {
 }
 
 export type OperationState =
-  'planned' | 'awaiting_approval' | 'running' | 'paused' | 'halted' | 'done' | 'cancelled' | 'failed';
+  | 'planned'
+  | 'awaiting_approval'
+  | 'running'
+  | 'paused'
+  | 'halted'
+  | 'done'
+  | 'cancelled'
+  | 'failed';
 export type ItemResult = 'pending' | 'sent' | 'succeeded' | 'passed' | 'came_back' | 'unknown' | 'skipped';
 
 export interface Operation {

@@ -51,7 +51,11 @@ export function useShown<T>(path: string | null, following: Following = {}): Sho
         place.value = { data: await api<T>(path), loading: false };
       } catch (error) {
         const before = place.peek().data;
-        place.value = { ...(before === undefined ? {} : { data: before as T }), problem: asProblem(error), loading: false };
+        place.value = {
+          ...(before === undefined ? {} : { data: before as T }),
+          problem: asProblem(error),
+          loading: false,
+        };
       }
       running = false;
       if (again) {

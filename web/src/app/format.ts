@@ -62,8 +62,15 @@ export function size(bytes: number | undefined): string {
 // read must be what is there.
 const tricky = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
+const MOST_MARKS = 6;
+const pile = new RegExp(`(\\p{M}{${MOST_MARKS}})\\p{M}+`, 'gu'); // marks on one letter, which grow over its neighbours
+
 export function visible(text: string, keepLines = false): string {
-  return text.replace(tricky, (c) => {
+  const flat = text.replace(
+    pile,
+    (all: string, first: string) => `${first}\u27e8${all.length - first.length} marks\u27e9`,
+  );
+  return flat.replace(tricky, (c) => {
     if (keepLines && (c === '\n' || c === '\t')) return c;
     const code = c.charCodeAt(0);
     return code < 32 ? String.fromCharCode(0x2400 + code) : `\u27e8${code.toString(16).padStart(4, '0')}\u27e9`;

@@ -88,7 +88,11 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
 }
 
 export function useList<T>(
-  path: string | null, query: Query, idOf: (one: T) => string, topics: Topic[], every?: number,
+  path: string | null,
+  query: Query,
+  idOf: (one: T) => string,
+  topics: Topic[],
+  every?: number,
 ): List<T> {
   const list = useMemo(() => make<T>(path ?? '', query, idOf), [path, JSON.stringify(query)]);
   useEffect(() => {

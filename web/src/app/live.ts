@@ -16,7 +16,8 @@ let pending = new Set<Topic>();
 let waiting = false;
 
 export const liveWord = computed(() =>
-  paused.value ? 'paused' : link.value === 'live' ? 'live' : link.value === 'broken' ? 'no connection' : 'connecting');
+  paused.value ? 'paused' : link.value === 'live' ? 'live' : link.value === 'broken' ? 'no connection' : 'connecting',
+);
 
 export function listen(listener: Listener): () => void {
   listeners.add(listener);

@@ -1,4 +1,4 @@
-// What needs me now? Issues that are new or came back, workers that do not run, operations that stopped. Then all others.
+// What needs me now? New and regressed issues, workers that do not run, operations that stopped. Then all others.
 import type { ComponentChildren } from 'preact';
 import type { Dlq, Health, Issue, Operation, Page, Worker } from '../api/types';
 import { useShown } from '../app/data';
@@ -11,23 +11,37 @@ import { Age, Command, Empty, Spark, Stamp, Title, Trouble, Waiting, useCli, use
 import { workerTrouble } from '../parts/worker_words';
 
 const views: [string, string, string][] = [
-  ['', 'Needs you', 'new,regressed'], ['active', 'Active', 'active'], ['muted', 'Muted', 'muted'],
+  ['', 'Needs you', 'new,regressed'],
+  ['active', 'Active', 'active'],
+  ['muted', 'Muted', 'muted'],
   ['resolved', 'Resolved', 'resolved'],
 ];
 
 function Row(props: {
-  href: string; word: string; title: string; place: ComponentChildren; spark?: ComponentChildren;
-  number?: ComponentChildren; time?: string | null; open: string;
+  href: string;
+  word: string;
+  title: string;
+  place: ComponentChildren;
+  spark?: ComponentChildren;
+  number?: ComponentChildren;
+  time?: string | null;
+  open: string;
 }) {
   return (
     <li class="in-row">
-      <span class="in-mark"><Stamp word={props.word} /></span>
-      <a class="in-title" href={props.href}>{props.title}</a>
+      <span class="in-mark">
+        <Stamp word={props.word} />
+      </span>
+      <a class="in-title" href={props.href}>
+        {props.title}
+      </a>
       <span class="in-place">{props.place}</span>
       <span class="in-spark">{props.spark}</span>
       <span class="in-number">{props.number}</span>
       <span class="in-time">{props.time ? <Age time={props.time} /> : null}</span>
-      <span class="in-open" aria-hidden="true">{props.open}</span>
+      <span class="in-open" aria-hidden="true">
+        {props.open}
+      </span>
     </li>
   );
 }
@@ -36,13 +50,24 @@ function IssueRow({ issue, financial }: { issue: Issue; financial: Set<string> }
   const money = issue.dlqs.some((dlq) => financial.has(dlq));
   return (
     <Row
-      href={to.issue(issue.id)} word={issue.state} title={visible(issue.title)} open="Issue"
-      place={<>
-        {[...issue.workers, ...issue.dlqs].map((one) => <span key={one}>{visible(one)}</span>)}
-        {money && <Stamp word="FINANCIAL" />}
-      </>}
+      href={to.issue(issue.id)}
+      word={issue.state}
+      title={visible(issue.title)}
+      open="Issue"
+      place={
+        <>
+          {[...issue.workers, ...issue.dlqs].map((one) => (
+            <span key={one}>{visible(one)}</span>
+          ))}
+          {money && <Stamp word="FINANCIAL" />}
+        </>
+      }
       spark={<Spark values={issue.trend} label={`letters per hour, last 24 hours: ${issue.trend.join(' ')}`} />}
-      number={<><b>{count(issue.count.open)}</b> open</>}
+      number={
+        <>
+          <b>{count(issue.count.open)}</b> open
+        </>
+      }
       time={issue.last}
     />
   );
@@ -51,8 +76,10 @@ function IssueRow({ issue, financial }: { issue: Issue; financial: Set<string> }
 function First() {
   return (
     <Empty title="Nothing has died here yet.">
-      <p>Bartleby runs a handler for each message and keeps what cannot be handled as a letter. Letters that died of the
-        same thing are one issue, and new issues appear on this page. To see one:</p>
+      <p>
+        Bartleby runs a handler for each message and keeps what cannot be handled as a letter. Letters that died of the
+        same thing are one issue, and new issues appear on this page. To see one:
+      </p>
       <Command text="bartleby receiver --port 3000 --fail 40%" />
       <Command text="bartleby serve --topic orders --to http://127.0.0.1:3000/orders" />
       <Command text={`seq 1 500 | bartleby send orders --lines`} />
@@ -74,7 +101,8 @@ export function Inbox() {
   const health = useShown<Health>('/actuator/health', { every: 5000 });
   const stopped = useShown<Page<Operation>>(
     hasOperations.value ? '/api/v1/operations?state=halted,awaiting_approval&limit=20' : null,
-    { topics: ['operations'], every: 5000 });
+    { topics: ['operations'], every: 5000 },
+  );
   const state = list.state.value;
   const needs = view[0] === '';
   const financial = new Set((dlqs.data?.items ?? []).filter((one) => one.class === 'financial').map((one) => one.name));
@@ -100,13 +128,21 @@ export function Inbox() {
   const well = (workers.data?.items.length ?? 0) - unwell.length;
   return (
     <>
-      <Title aside={
-        <div class="tabs" role="group" aria-label="Which issues">
-          {views.map(([name, label]) => (
-            <button key={name} type="button" aria-pressed={name === view[0]}
-              onClick={() => go(name ? `/?show=${name}` : '/')}>{label}</button>
-          ))}
-        </div>}
+      <Title
+        aside={
+          <div class="tabs" role="group" aria-label="Which issues">
+            {views.map(([name, label]) => (
+              <button
+                key={name}
+                type="button"
+                aria-pressed={name === view[0]}
+                onClick={() => go(name ? `/?show=${name}` : '/')}
+              >
+                {label}
+              </button>
+            ))}
+          </div>
+        }
       >
         Inbox
       </Title>
@@ -114,28 +150,72 @@ export function Inbox() {
       {state.loading && !state.problem && <Waiting shown={{ loading: true, refresh: list.renew }} />}
       <ul class="inbox" aria-label={viewName}>
         {needs && down && (
-          <Row href="/status" word="DOWN" title="The server cannot do its work" open="Status"
-            place={<span>{String(health.data?.components?.broker?.details?.error ?? 'see Status')}</span>} />
+          <Row
+            href="/status"
+            word="DOWN"
+            title="The server cannot do its work"
+            open="Status"
+            place={<span>{String(health.data?.components?.broker?.details?.error ?? 'see Status')}</span>}
+          />
         )}
-        {needs && unwell.map(({ worker, word, why }) => (
-          <Row key={worker.name} href={to.worker(worker.name)} word={word} title={visible(worker.name)} open="Worker"
-            place={<span>{why}</span>} number={worker.parked ? <><b>{count(worker.parked)}</b> parked</> : null} />
+        {needs &&
+          unwell.map(({ worker, word, why }) => (
+            <Row
+              key={worker.name}
+              href={to.worker(worker.name)}
+              word={word}
+              title={visible(worker.name)}
+              open="Worker"
+              place={<span>{why}</span>}
+              number={
+                worker.parked ? (
+                  <>
+                    <b>{count(worker.parked)}</b> parked
+                  </>
+                ) : null
+              }
+            />
+          ))}
+        {needs &&
+          halted.map((one) => (
+            <Row
+              key={one.id}
+              href={to.operation(one.id)}
+              word={one.state}
+              title={`${one.kind} of ${plural(one.letters, 'letter')}`}
+              open="Operation"
+              place={<span>{visible(one.note || one.reason)}</span>}
+              number={
+                one.results.came_back ? (
+                  <>
+                    <b>{count(one.results.came_back)}</b> came back
+                  </>
+                ) : null
+              }
+              time={one.started_at ?? one.created_at}
+            />
+          ))}
+        {needs &&
+          missed.map((one) => (
+            <Row
+              key={one.name}
+              href="/dlqs"
+              word="lost"
+              title={visible(one.name)}
+              open="DLQs"
+              place={<span>{plural(one.missed, 'record')} left the topic before anybody read them</span>}
+            />
+          ))}
+        {state.items.map((issue) => (
+          <IssueRow key={issue.id} issue={issue} financial={financial} />
         ))}
-        {needs && halted.map((one) => (
-          <Row key={one.id} href={to.operation(one.id)} word={one.state} title={`${one.kind} of ${plural(one.letters, 'letter')}`}
-            open="Operation" place={<span>{visible(one.note || one.reason)}</span>}
-            number={one.results.came_back ? <><b>{count(one.results.came_back)}</b> came back</> : null}
-            time={one.started_at ?? one.created_at} />
-        ))}
-        {needs && missed.map((one) => (
-          <Row key={one.name} href="/dlqs" word="lost" title={visible(one.name)} open="DLQs"
-            place={<span>{plural(one.missed, 'record')} left the topic before anybody read them</span>} />
-        ))}
-        {state.items.map((issue) => <IssueRow key={issue.id} issue={issue} financial={financial} />)}
       </ul>
       {state.next !== null && state.items.length > 0 && (
-        <p class="more"><button type="button" class="button plain" onClick={list.more}>
-          Show more of {count(state.count.value)}</button></p>
+        <p class="more">
+          <button type="button" class="button plain" onClick={list.more}>
+            Show more of {count(state.count.value)}
+          </button>
+        </p>
       )}
       {!state.loading && things === 0 && total.data?.count.value === 0 && <First />}
       {!state.loading && things === 0 && total.data?.count.value !== 0 && (
@@ -147,10 +227,17 @@ export function Inbox() {
         <a href="/?show=active">{plural(active.data?.count.value ?? 0, 'issue')} active</a>,{' '}
         <a href="/?show=muted">{count(muted.data?.count.value)} muted</a>
         <span aria-hidden="true"> · </span>
-        <a href="/workers">{count(well)} of {plural(workers.data?.items.length ?? 0, 'worker')} well</a>
+        <a href="/workers">
+          {count(well)} of {plural(workers.data?.items.length ?? 0, 'worker')} well
+        </a>
         <span aria-hidden="true"> · </span>
         <a href={to.letters('state:open')}>
-          {plural((dlqs.data?.items ?? []).reduce((sum, one) => sum + one.open, 0), 'letter')} open</a>
+          {plural(
+            (dlqs.data?.items ?? []).reduce((sum, one) => sum + one.open, 0),
+            'letter',
+          )}{' '}
+          open
+        </a>
         {facts.version && <span class="version">{facts.version}</span>}
       </p>
     </>

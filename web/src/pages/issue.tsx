@@ -15,7 +15,11 @@ import { LetterTable } from '../parts/letter_table';
 import { Trend } from '../parts/trend';
 
 const spans: [string, number | null][] = [
-  ['an hour', 1], ['a day', 24], ['a week', 168], ['until it is reopened', null]];
+  ['an hour', 1],
+  ['a day', 24],
+  ['a week', 168],
+  ['until it is reopened', null],
+];
 
 function Mute({ close, run }: { close: () => void; run: (body: Record<string, unknown>) => void }) {
   const reason = useSignal('');
@@ -28,12 +32,16 @@ function Mute({ close, run }: { close: () => void; run: (body: Record<string, un
       </label>
       <div class="dialog-acts">
         {spans.map(([label, hours]) => (
-          <button key={label} type="button" class="button plain"
+          <button
+            key={label}
+            type="button"
+            class="button plain"
             onClick={() => {
               close();
               const until = hours === null ? {} : { until: new Date(Date.now() + hours * 3600000).toISOString() };
               run({ ...until, reason: reason.value.trim() });
-            }}>
+            }}
+          >
             {label}
           </button>
         ))}
@@ -57,7 +65,9 @@ function Shared({ issue }: { issue: IssueType }) {
             <th scope="row">{visible(fact.name)}</th>
             <td class="mono wrap">{visible(fact.value).slice(0, 120)}</td>
             <td class="number">
-              <span class="share" aria-hidden="true"><i style={{ width: `${(fact.letters / letters) * 100}%` }} /></span>
+              <span class="share" aria-hidden="true">
+                <i style={{ width: `${(fact.letters / letters) * 100}%` }} />
+              </span>
               {count(fact.letters)} of {count(letters)}
             </td>
           </tr>
@@ -70,9 +80,17 @@ function Shared({ issue }: { issue: IssueType }) {
 export function Issue({ id }: { id: string }) {
   const shown = useShown<IssueType>(`/api/v1/issues/${enc(id)}`, { topics: ['issues', 'letters', 'operations'] });
   const dlqs = useShown<Page<Dlq>>('/api/v1/dlqs', { topics: ['letters'] });
-  const operations = useShown<Page<Operation>>(hasOperations.value ? '/api/v1/operations?limit=100' : null,
-    { topics: ['operations'], every: 5000 });
-  const list = useList<Letter>('/api/v1/letters', { q: `issue:${id}` }, (one) => one.id, ['letters', 'operations'], 5000);
+  const operations = useShown<Page<Operation>>(hasOperations.value ? '/api/v1/operations?limit=100' : null, {
+    topics: ['operations'],
+    every: 5000,
+  });
+  const list = useList<Letter>(
+    '/api/v1/letters',
+    { q: `issue:${id}` },
+    (one) => one.id,
+    ['letters', 'operations'],
+    5000,
+  );
   const asking = useSignal<'discard' | 'resolve' | 'mute' | null>(null);
   const one = shown.data;
   useTitle(one ? one.title : 'Issue');
@@ -83,15 +101,29 @@ export function Issue({ id }: { id: string }) {
   useKeys(
     one
       ? [
-          ...(hasOperations.value ? [{ key: 'r', does: 'replay its open letters…', run: replay },
-            { key: 'd', does: 'discard its open letters…', run: () => void (open > 0 && (asking.value = 'discard')) }] : []),
+          ...(hasOperations.value
+            ? [
+                { key: 'r', does: 'replay its open letters…', run: replay },
+                {
+                  key: 'd',
+                  does: 'discard its open letters…',
+                  run: () => void (open > 0 && (asking.value = 'discard')),
+                },
+              ]
+            : []),
           { key: 'm', does: 'mute…', run: () => void (asking.value = 'mute') },
           { key: 'v', does: 'resolve…', run: () => void (asking.value = 'resolve') },
         ]
       : [],
     [hasOperations.value, one?.state, open],
   );
-  if (!one) return <><Title>Issue</Title><Waiting shown={shown} /></>;
+  if (!one)
+    return (
+      <>
+        <Title>Issue</Title>
+        <Waiting shown={shown} />
+      </>
+    );
   const financial = (dlqs.data?.items ?? []).some((dlq) => dlq.class === 'financial' && one.dlqs.includes(dlq.name));
   const closed = one.state === 'resolved' || one.state === 'muted';
   const state = list.state.value;
@@ -99,16 +131,37 @@ export function Issue({ id }: { id: string }) {
   return (
     <>
       {shown.problem && <Trouble problem={shown.problem} retry={shown.refresh} />}
-      <Title stamp={<><Stamp word={one.state} />{financial && <Stamp word="FINANCIAL" />}</>}
-        aside={<><b>{count(open)}</b> open of {count(one.count.total)}</>}>
+      <Title
+        stamp={
+          <>
+            <Stamp word={one.state} />
+            {financial && <Stamp word="FINANCIAL" />}
+          </>
+        }
+        aside={
+          <>
+            <b>{count(open)}</b> open of {count(one.count.total)}
+          </>
+        }
+      >
         {visible(one.title)}
       </Title>
       <p class="under">
-        {one.workers.map((name) => <a key={name} href={to.worker(name)}>{visible(name)}</a>)}
-        {one.dlqs.map((name) => <a key={name} href={to.letters(`dlq:${name}`)}>{visible(name)}</a>)}
+        {one.workers.map((name) => (
+          <a key={name} href={to.worker(name)}>
+            {visible(name)}
+          </a>
+        ))}
+        {one.dlqs.map((name) => (
+          <a key={name} href={to.letters(`dlq:${name}`)}>
+            {visible(name)}
+          </a>
+        ))}
         <span>kind {one.kind}</span>
         <span>first {moment(one.first)}</span>
-        <span>last <Age time={one.last} /></span>
+        <span>
+          last <Age time={one.last} />
+        </span>
         {one.until && <span>muted until {moment(one.until)}</span>}
         {one.note && <q>{visible(one.note)}</q>}
       </p>
@@ -124,7 +177,9 @@ export function Issue({ id }: { id: string }) {
         {hasOperations.value && open > 0 && <Act run={() => (asking.value = 'discard')}>Discard…</Act>}
       </div>
       <div class="columns">
-        <Section title="Last 24 hours"><Trend values={one.trend} /></Section>
+        <Section title="Last 24 hours">
+          <Trend values={one.trend} />
+        </Section>
         <Section title="What they share" aside={<span class="note">of the newest {count(one.shared?.letters)}</span>}>
           <Shared issue={one} />
         </Section>
@@ -134,7 +189,10 @@ export function Issue({ id }: { id: string }) {
           <ul class="lines">
             {replays.slice(0, 5).map((op) => (
               <li key={op.id}>
-                <Stamp word={op.state} /> <a href={to.operation(op.id)}>{op.kind} of {plural(op.letters, 'letter')}</a>{' '}
+                <Stamp word={op.state} />{' '}
+                <a href={to.operation(op.id)}>
+                  {op.kind} of {plural(op.letters, 'letter')}
+                </a>{' '}
                 <Age time={op.created_at} />
               </li>
             ))}
@@ -142,23 +200,39 @@ export function Issue({ id }: { id: string }) {
         </Section>
       )}
       <Section title="Letters" aside={<a href={to.letters(`issue:${id}`)}>search in them</a>}>
-        {state.items.length > 0
-          ? <LetterTable letters={state.items} label="Letters of this issue" total={state.count.value} near={list.more} />
-          : <p class="note">{state.loading ? 'Looking…' : 'Its letters are gone.'}</p>}
+        {state.items.length > 0 ? (
+          <LetterTable letters={state.items} label="Letters of this issue" total={state.count.value} near={list.more} />
+        ) : (
+          <p class="note">{state.loading ? 'Looking…' : 'Its letters are gone.'}</p>
+        )}
       </Section>
       {asking.value === 'resolve' && (
-        <Ask title="Resolve this issue?" verb="Resolve" close={() => (asking.value = null)}
-          run={(reason) => void changeIssue(id, 'resolve', { reason }).then(shown.refresh)}>
+        <Ask
+          title="Resolve this issue?"
+          verb="Resolve"
+          close={() => (asking.value = null)}
+          run={(reason) => void changeIssue(id, 'resolve', { reason }).then(shown.refresh)}
+        >
           <p>It is over. Its {plural(open, 'open letter')} stay open; another letter makes it regressed.</p>
         </Ask>
       )}
       {asking.value === 'mute' && (
-        <Mute close={() => (asking.value = null)} run={(body) => void changeIssue(id, 'mute', body).then(shown.refresh)} />
+        <Mute
+          close={() => (asking.value = null)}
+          run={(body) => void changeIssue(id, 'mute', body).then(shown.refresh)}
+        />
       )}
       {asking.value === 'discard' && (
-        <Ask title={`Discard ${plural(open, 'open letter')}?`} verb="Show the plan" danger close={() => (asking.value = null)}
-          run={(reason) => void plan('discard', { q }, reason ? { reason } : {})}>
-          <p>A plan is made first; nothing happens before it is started. What is discarded can be restored for a while.</p>
+        <Ask
+          title={`Discard ${plural(open, 'open letter')}?`}
+          verb="Show the plan"
+          danger
+          close={() => (asking.value = null)}
+          run={(reason) => void plan('discard', { q }, reason ? { reason } : {})}
+        >
+          <p>
+            A plan is made first; nothing happens before it is started. What is discarded can be restored for a while.
+          </p>
         </Ask>
       )}
     </>

@@ -23,12 +23,20 @@ function Lives({ letter, story }: { letter: LetterType; story: Story }) {
         const present = i === story.lives.length - 1;
         return (
           <li key={life.replays} class={present ? 'present' : ''}>
-            <span class="life-when" title={exactMoment(life.died_at)}>{moment(life.died_at)}</span>
+            <span class="life-when" title={exactMoment(life.died_at)}>
+              {moment(life.died_at)}
+            </span>
             <div>
               <p>
-                <b>{life.replays === 0 ? 'First life' : `Life ${life.replays + 1}, after ${plural(life.replays, 'replay')}`}</b>
-                {', died after '}{plural(life.attempts, 'attempt')}
-                {present && letter.first_failure_at &&
+                <b>
+                  {life.replays === 0
+                    ? 'First life'
+                    : `Life ${life.replays + 1}, after ${plural(life.replays, 'replay')}`}
+                </b>
+                {', died after '}
+                {plural(life.attempts, 'attempt')}
+                {present &&
+                  letter.first_failure_at &&
                   ` over ${span(Date.parse(letter.last_failure_at) - Date.parse(letter.first_failure_at))}`}
               </p>
               <p class="life-error">{errorText({ error: life.error })}</p>
@@ -50,10 +58,17 @@ function Attempts({ letter }: { letter: LetterType }) {
   const most = 12;
   const dots = Math.min(letter.attempts, most);
   return (
-    <div class="attempts" role="img"
-      aria-label={`${letter.attempts} attempts from ${moment(letter.first_failure_at)} to ${moment(letter.last_failure_at)}`}>
+    <div
+      class="attempts"
+      role="img"
+      aria-label={`${letter.attempts} attempts: ${moment(letter.first_failure_at)} to ${moment(letter.last_failure_at)}`}
+    >
       <span>{moment(letter.first_failure_at)}</span>
-      <span class="attempt-line">{Array.from({ length: dots }, (_, i) => <i key={i} />)}</span>
+      <span class="attempt-line">
+        {Array.from({ length: dots }, (_, i) => (
+          <i key={i} />
+        ))}
+      </span>
       <span>{moment(letter.last_failure_at)}</span>
       {letter.attempts > most && <span class="note">{letter.attempts} attempts</span>}
     </div>
@@ -67,7 +82,10 @@ export function AuditLines({ lines }: { lines: AuditLine[] }) {
       {lines.map((line) => (
         <li key={line.line}>
           <Age time={line.at} />
-          <span><b>{visible(line.actor)}</b> {visible(line.action)}{line.to && `: ${line.from} → ${line.to}`}</span>
+          <span>
+            <b>{visible(line.actor)}</b> {visible(line.action)}
+            {line.to && `: ${line.from} → ${line.to}`}
+          </span>
           {line.reason && <q>{visible(line.reason)}</q>}
         </li>
       ))}
@@ -79,11 +97,18 @@ function Headers({ headers }: { headers: NonNullable<LetterType['origin']['heade
   if (headers.length === 0) return <p class="note">The message had no headers.</p>;
   return (
     <table class="plain" aria-label="Headers">
-      <thead><tr><th scope="col">Name</th><th scope="col">Value</th></tr></thead>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Value</th>
+        </tr>
+      </thead>
       <tbody>
         {headers.map(([name, value], i) => (
           <tr key={i}>
-            <th scope="row" class="mono">{bytesText(name)}</th>
+            <th scope="row" class="mono">
+              {bytesText(name)}
+            </th>
             <td class="mono wrap">{bytesText(value)}</td>
           </tr>
         ))}
@@ -111,28 +136,51 @@ export function Letter({ id }: { id: string }) {
     hasOperations.value && one
       ? [
           { key: 'r', does: 'replay', run: replay },
-          { key: 'e', does: 'edit and replay…', run: () => editable && one.state === 'open' && (asking.value = 'edit') },
+          {
+            key: 'e',
+            does: 'edit and replay…',
+            run: () => editable && one.state === 'open' && (asking.value = 'edit'),
+          },
           { key: 'd', does: 'discard…', run: () => one.state === 'open' && (asking.value = 'discard') },
           { key: 'u', does: 'undo the discard', run: () => one.state === 'discarded' && void restoreOne(id) },
         ]
       : [],
     [hasOperations.value, one?.state, editable],
   );
-  if (!one) return <><Title>Letter</Title><Waiting shown={letter} /></>;
+  if (!one)
+    return (
+      <>
+        <Title>Letter</Title>
+        <Waiting shown={letter} />
+      </>
+    );
   const undoable = one.state === 'discarded' && (!one.undo_until || Date.parse(one.undo_until) > now.value);
   return (
     <>
       {letter.problem && <Trouble problem={letter.problem} retry={letter.refresh} />}
-      <Title stamp={<Stamp word={one.state} />}
-        aside={<><span class="mono">{id}</span><Copy text={id} what="Copy the id" /></>}>
+      <Title
+        stamp={<Stamp word={one.state} />}
+        aside={
+          <>
+            <span class="mono">{id}</span>
+            <Copy text={id} what="Copy the id" />
+          </>
+        }
+      >
         {errorText(one)}
       </Title>
       {hasOperations.value && (
         <div class="bar" role="toolbar" aria-label="With this letter">
-          <Act kind="main" run={replay} why={whyNot(one.state, 'open')}>Replay</Act>
+          <Act kind="main" run={replay} why={whyNot(one.state, 'open')}>
+            Replay
+          </Act>
           {one.state === 'open' && (
-            <Act run={() => (asking.value = 'edit')}
-              why={value.loaded && !editable && 'only a whole JSON value can be edited here'}>Edit and replay…</Act>
+            <Act
+              run={() => (asking.value = 'edit')}
+              why={value.loaded && !editable && 'only a whole JSON value can be edited here'}
+            >
+              Edit and replay…
+            </Act>
           )}
           {one.state === 'open' && <Act run={() => (asking.value = 'discard')}>Discard…</Act>}
           {undoable && <Act run={() => void restoreOne(id)}>Undo the discard</Act>}
@@ -140,37 +188,69 @@ export function Letter({ id }: { id: string }) {
       )}
       <div class="columns">
         <div>
-          <Section title="Value"><Payload id={id} value={value} /></Section>
+          <Section title="Value">
+            <Payload id={id} value={value} />
+          </Section>
           <Section title="Error" aside={<Stamp word={one.error.kind ?? 'unknown'} tone="quiet" />}>
             <p class="error-message">{visible(one.error.message ?? '–', true)}</p>
-            {one.error.stack && <pre class="bytes text" tabIndex={0}>{visible(one.error.stack, true)}</pre>}
+            {one.error.stack && (
+              <pre class="bytes text" tabIndex={0}>
+                {visible(one.error.stack, true)}
+              </pre>
+            )}
           </Section>
-          <Section title="Headers"><Headers headers={one.origin.headers ?? []} /></Section>
+          <Section title="Headers">
+            <Headers headers={one.origin.headers ?? []} />
+          </Section>
         </div>
         <div>
           <Section title="Where it was">
-            <Facts rows={[
-              ['key', <span class="mono wrap">{bytesText(one.origin.key)}</span>],
-              ['origin', <span class="mono">{originText(one)}</span>],
-              ['letter in', <span class="mono">{`${visible(one.dlq.topic)}/${one.dlq.partition} @ ${one.dlq.offset}`}</span>],
-              ['worker', one.worker ? <a href={to.worker(one.worker)}>{visible(one.worker)}</a> : '–'],
-              ['group', visible(one.group || '–')],
-              ['instance', visible(one.instance || '–')],
-              ['reason', one.reason],
-              ['issue', one.issue ? <a class="mono" href={to.issue(one.issue)}>{one.issue}</a> : '–'],
-              ['written', one.origin.timestamp ? <Age time={one.origin.timestamp} /> : '–'],
-              ['died', <Age time={one.last_failure_at} />],
-              ['size', size(one.origin.size)],
-              ['dialect', one.dialect],
-              ...(one.resolution
-                ? ([['resolution', `${one.resolution.how} by ${visible(one.resolution.by)}${
-                    one.resolution.reason ? `: ${visible(one.resolution.reason)}` : ''}`]] as [string, string][])
-                : []),
-              ...(one.undo_until ? ([['undo until', moment(one.undo_until)]] as [string, string][]) : []),
-            ]} />
+            <Facts
+              rows={[
+                ['key', <span class="mono wrap">{bytesText(one.origin.key)}</span>],
+                ['origin', <span class="mono">{originText(one)}</span>],
+                [
+                  'letter in',
+                  <span class="mono">{`${visible(one.dlq.topic)}/${one.dlq.partition} @ ${one.dlq.offset}`}</span>,
+                ],
+                ['worker', one.worker ? <a href={to.worker(one.worker)}>{visible(one.worker)}</a> : '–'],
+                ['group', visible(one.group || '–')],
+                ['instance', visible(one.instance || '–')],
+                ['reason', one.reason],
+                [
+                  'issue',
+                  one.issue ? (
+                    <a class="mono" href={to.issue(one.issue)}>
+                      {one.issue}
+                    </a>
+                  ) : (
+                    '–'
+                  ),
+                ],
+                ['written', one.origin.timestamp ? <Age time={one.origin.timestamp} /> : '–'],
+                ['died', <Age time={one.last_failure_at} />],
+                ['size', size(one.origin.size)],
+                ['dialect', one.dialect],
+                ...(one.resolution
+                  ? ([
+                      [
+                        'resolution',
+                        `${one.resolution.how} by ${visible(one.resolution.by)}${
+                          one.resolution.reason ? `: ${visible(one.resolution.reason)}` : ''
+                        }`,
+                      ],
+                    ] as [string, string][])
+                  : []),
+                ...(one.undo_until ? ([['undo until', moment(one.undo_until)]] as [string, string][]) : []),
+              ]}
+            />
           </Section>
-          <Section title="Lives">{story.data ? <Lives letter={one} story={story.data} /> : <Waiting shown={story} />}</Section>
-          <Section title="Audit">{story.data ? <AuditLines lines={story.data.audit} /> : <Waiting shown={story} />}</Section>
+          <Section title="Lives">
+            {story.data ? <Lives letter={one} story={story.data} /> : <Waiting shown={story} />}
+          </Section>
+          <Section title="Audit">
+            {story.data ? <AuditLines lines={story.data.audit} /> : <Waiting shown={story} />}
+          </Section>
         </div>
       </div>
       {story.data && story.data.other_groups.length > 0 && (
@@ -179,21 +259,32 @@ export function Letter({ id }: { id: string }) {
         </Section>
       )}
       {story.data && story.data.same_key.length > 0 && (
-        <Section title="Other letters of its key"
-          aside={typeof one.origin.key === 'string' &&
-            <a href={to.letters(term('key', one.origin.key))}>all of this key</a>}>
+        <Section
+          title="Other letters of its key"
+          aside={
+            typeof one.origin.key === 'string' && <a href={to.letters(term('key', one.origin.key))}>all of this key</a>
+          }
+        >
           <LetterTable letters={story.data.same_key} label="Other letters of its key" />
         </Section>
       )}
       {asking.value === 'discard' && (
-        <Ask title="Discard this letter?" verb="Discard 1 letter" danger close={() => (asking.value = null)}
-          run={(reason) => void discardOne(id, reason).then(letter.refresh)}>
+        <Ask
+          title="Discard this letter?"
+          verb="Discard 1 letter"
+          danger
+          close={() => (asking.value = null)}
+          run={(reason) => void discardOne(id, reason).then(letter.refresh)}
+        >
           <p>It is not sent again and leaves the open ones. It can be undone for a while.</p>
         </Ask>
       )}
       {asking.value === 'edit' && text !== null && (
-        <EditAndReplay text={text} close={() => (asking.value = null)}
-          send={(patch, reason) => void replayOne(one, patch, reason).then(letter.refresh)} />
+        <EditAndReplay
+          text={text}
+          close={() => (asking.value = null)}
+          send={(patch, reason) => void replayOne(one, patch, reason).then(letter.refresh)}
+        />
       )}
     </>
   );

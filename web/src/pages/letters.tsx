@@ -48,7 +48,9 @@ export function Letters() {
       : [],
     [hasOperations.value, q],
   );
-  const many = !state.count.exact ? `more than ${count(state.count.value)} letters` : plural(state.count.value, 'letter');
+  const many = !state.count.exact
+    ? `more than ${count(state.count.value)} letters`
+    : plural(state.count.value, 'letter');
   return (
     <>
       <Title aside={<span role="status">{state.loading ? 'looking…' : many}</span>}>Letters</Title>
@@ -68,15 +70,27 @@ export function Letters() {
       )}
       {state.fresh > 0 && (
         <p class="fresh">
-          <button type="button" class="button main" onClick={() => { scrollTo(0, 0); list.renew(); }}>
+          <button
+            type="button"
+            class="button main"
+            onClick={() => {
+              scrollTo(0, 0);
+              list.renew();
+            }}
+          >
             {state.fresh >= 100 ? 'Many new letters' : plural(state.fresh, 'new letter')} ↑
           </button>
         </p>
       )}
       {state.problem && !wrongQuery && <Trouble problem={state.problem} retry={list.renew} />}
       {state.items.length > 0 && !wrongQuery && (
-        <LetterTable letters={state.items} label="Letters" total={state.count.value} near={list.more}
-          {...(hasOperations.value ? { selected } : {})} />
+        <LetterTable
+          letters={state.items}
+          label="Letters"
+          total={state.count.value}
+          near={list.more}
+          {...(hasOperations.value ? { selected } : {})}
+        />
       )}
       {!state.loading && !state.problem && state.items.length === 0 && (
         <Empty title={q ? 'No letter matches.' : 'There are no letters.'}>

@@ -10,7 +10,9 @@ export type Selection = { q: string } | { ids: string[] };
 export function plan(kind: Operation['kind'], selection: Selection, more: Record<string, unknown> = {}) {
   return attempt(async () => {
     const operation = await api<Operation>('/api/v1/operations', {
-      method: 'POST', body: { kind, ...selection, ...more } });
+      method: 'POST',
+      body: { kind, ...selection, ...more },
+    });
     if (operation.letters === 0 && operation.excluded.length === 0) say('No letter is meant by that.');
     go(to.operation(operation.id));
   });

@@ -14,10 +14,33 @@ export function Stamp({ word, tone }: { word: string; tone?: Tone }) {
 
 export type Tone = 'bad' | 'warn' | 'good' | 'busy' | 'quiet';
 const tones: Record<string, Tone> = {
-  new: 'bad', regressed: 'bad', halted: 'bad', failed: 'bad', came_back: 'bad', unreachable: 'bad', DOWN: 'bad',
-  fail: 'bad', FINANCIAL: 'warn', paused: 'warn', awaiting_approval: 'warn', unknown: 'warn', DEGRADED: 'warn',
-  warn: 'warn', stalled: 'warn', open: 'busy', active: 'busy', planned: 'busy', running: 'busy', replaying: 'busy',
-  sent: 'busy', resolved: 'good', done: 'good', succeeded: 'good', passed: 'good', UP: 'good', ok: 'good',
+  new: 'bad',
+  regressed: 'bad',
+  halted: 'bad',
+  failed: 'bad',
+  came_back: 'bad',
+  unreachable: 'bad',
+  DOWN: 'bad',
+  fail: 'bad',
+  FINANCIAL: 'warn',
+  paused: 'warn',
+  awaiting_approval: 'warn',
+  unknown: 'warn',
+  DEGRADED: 'warn',
+  warn: 'warn',
+  stalled: 'warn',
+  open: 'busy',
+  active: 'busy',
+  planned: 'busy',
+  running: 'busy',
+  replaying: 'busy',
+  sent: 'busy',
+  resolved: 'good',
+  done: 'good',
+  succeeded: 'good',
+  passed: 'good',
+  UP: 'good',
+  ok: 'good',
 };
 export function toneOf(word: string): Tone {
   return tones[word] ?? 'quiet';
@@ -48,7 +71,9 @@ export function Copy({ text, what = 'Copy' }: { text: string; what?: string }) {
   const done = useSignal(false);
   return (
     <button
-      type="button" class="quiet-button" aria-label={`${what}: ${text.slice(0, 80)}`}
+      type="button"
+      class="quiet-button"
+      aria-label={`${what}: ${text.slice(0, 80)}`}
       onClick={() => {
         void navigator.clipboard?.writeText(text);
         done.value = true;
@@ -62,14 +87,20 @@ export function Copy({ text, what = 'Copy' }: { text: string; what?: string }) {
 
 // A button that cannot be pressed says why, to everybody: as text of its own, not only under a pointer.
 export function Act(props: {
-  children: ComponentChildren; run: () => void; why?: string | false | undefined; kind?: 'main' | 'danger' | 'plain';
+  children: ComponentChildren;
+  run: () => void;
+  why?: string | false | undefined;
+  kind?: 'main' | 'danger' | 'plain';
   title?: string;
 }) {
   const { why } = props;
   return (
     <span class="act">
       <button
-        type="button" class={`button ${props.kind ?? 'plain'}`} title={why || props.title} aria-disabled={!!why}
+        type="button"
+        class={`button ${props.kind ?? 'plain'}`}
+        title={why || props.title}
+        aria-disabled={!!why}
         onClick={() => !why && props.run()}
       >
         {props.children}
@@ -79,8 +110,14 @@ export function Act(props: {
   );
 }
 
-export function Title({ children, stamp, aside }: {
-  children: ComponentChildren; stamp?: ComponentChildren; aside?: ComponentChildren;
+export function Title({
+  children,
+  stamp,
+  aside,
+}: {
+  children: ComponentChildren;
+  stamp?: ComponentChildren;
+  aside?: ComponentChildren;
 }) {
   return (
     <div class="title">
@@ -91,8 +128,16 @@ export function Title({ children, stamp, aside }: {
   );
 }
 
-export function Section({ title, aside, children, id }: {
-  title: string; aside?: ComponentChildren; children: ComponentChildren; id?: string;
+export function Section({
+  title,
+  aside,
+  children,
+  id,
+}: {
+  title: string;
+  aside?: ComponentChildren;
+  children: ComponentChildren;
+  id?: string;
 }) {
   const name = id ?? title.toLowerCase().replace(/[^a-z]+/g, '-');
   return (
@@ -129,15 +174,27 @@ export function Trouble({ problem, retry }: { problem: Problem; retry?: () => vo
     <div class="trouble" role="alert">
       <strong>{problem.title}</strong>
       <span>{problem.detail}</span>
-      {retry && <button type="button" class="button plain" onClick={retry}>Try again</button>}
+      {retry && (
+        <button type="button" class="button plain" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }
 
 // What is shown of a document that is not there (yet).
-export function Waiting({ shown }: { shown: { loading: boolean; problem?: Problem | undefined; refresh: () => void } }) {
+export function Waiting({
+  shown,
+}: {
+  shown: { loading: boolean; problem?: Problem | undefined; refresh: () => void };
+}) {
   if (shown.problem) return <Trouble problem={shown.problem} retry={shown.refresh} />;
-  return <p class="loading" role="status">Looking…</p>;
+  return (
+    <p class="loading" role="status">
+      Looking…
+    </p>
+  );
 }
 
 export function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
@@ -158,11 +215,19 @@ export function Spark({ values, label }: { values: number[]; label: string }) {
   const most = Math.max(1, ...values);
   const width = 4;
   return (
-    <svg class="spark" width={values.length * width} height={20} viewBox={`0 0 ${values.length * width} 20`} role="img"
-      aria-label={label}>
+    <svg
+      class="spark"
+      width={values.length * width}
+      height={20}
+      viewBox={`0 0 ${values.length * width} 20`}
+      role="img"
+      aria-label={label}
+    >
       {values.map((value, i) => {
         const height = value === 0 ? 1 : Math.max(2, Math.round((value / most) * 19));
-        return <rect key={i} class={value === 0 ? 'none' : ''} x={i * width} y={20 - height} width={3} height={height} />;
+        return (
+          <rect key={i} class={value === 0 ? 'none' : ''} x={i * width} y={20 - height} width={3} height={height} />
+        );
       })}
     </svg>
   );

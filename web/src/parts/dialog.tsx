@@ -3,16 +3,19 @@ import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
-export function Dialog(props: {
-  title: string; close: () => void; children: ComponentChildren; wide?: boolean;
-}) {
+export function Dialog(props: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     box.current?.showModal();
   }, []);
   return (
-    <dialog ref={box} class={props.wide ? 'wide' : ''} aria-labelledby="dialog-title" onClose={props.close}
-      onClick={(event) => event.target === box.current && box.current?.close()}>
+    <dialog
+      ref={box}
+      class={props.wide ? 'wide' : ''}
+      aria-labelledby="dialog-title"
+      onClose={props.close}
+      onClick={(event) => event.target === box.current && box.current?.close()}
+    >
       <div class="dialog-inside">
         <h2 id="dialog-title">{props.title}</h2>
         {props.children}
@@ -23,8 +26,14 @@ export function Dialog(props: {
 
 // Says what happens and to how many. `typed`: a word that must be typed, for what cannot be undone.
 export function Ask(props: {
-  title: string; children: ComponentChildren; verb: string; danger?: boolean; typed?: string; reason?: boolean;
-  close: () => void; run: (reason: string) => void;
+  title: string;
+  children: ComponentChildren;
+  verb: string;
+  danger?: boolean;
+  typed?: string;
+  reason?: boolean;
+  close: () => void;
+  run: (reason: string) => void;
 }) {
   const reason = useSignal('');
   const word = useSignal('');
@@ -49,7 +58,9 @@ export function Ask(props: {
         )}
         {props.typed && (
           <label class="field">
-            <span>Type <code>{props.typed}</code>: this cannot be undone</span>
+            <span>
+              Type <code>{props.typed}</code>: this cannot be undone
+            </span>
             <input value={word.value} onInput={(e) => (word.value = e.currentTarget.value)} autocomplete="off" />
           </label>
         )}
@@ -57,7 +68,9 @@ export function Ask(props: {
           <button type="submit" class={`button ${props.danger ? 'danger' : 'main'}`} aria-disabled={!ready}>
             {props.verb}
           </button>
-          <button type="button" class="button plain" onClick={props.close}>Leave it</button>
+          <button type="button" class="button plain" onClick={props.close}>
+            Leave it
+          </button>
         </div>
       </form>
     </Dialog>

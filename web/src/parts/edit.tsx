@@ -20,7 +20,9 @@ export function Steps({ steps }: { steps: PatchStep[] }) {
 }
 
 export function EditAndReplay(props: {
-  text: string; close: () => void; send: (patch: string, reason: string) => void;
+  text: string;
+  close: () => void;
+  send: (patch: string, reason: string) => void;
 }) {
   const before = useMemo(() => parseTree(props.text), [props.text]);
   const text = useSignal(before ? treeText(before) : props.text);
@@ -42,12 +44,19 @@ export function EditAndReplay(props: {
         <div class="edit">
           <label class="field">
             The value that will be sent
-            <textarea value={text.value} spellcheck={false} rows={18} onInput={(e) => (text.value = e.currentTarget.value)} />
+            <textarea
+              value={text.value}
+              spellcheck={false}
+              rows={18}
+              onInput={(e) => (text.value = e.currentTarget.value)}
+            />
           </label>
           <div class="preview" role="status" aria-label="What changes">
             <h3>What changes</h3>
             {steps.length > 0 ? <Steps steps={steps} /> : <p class="note">{why}</p>}
-            <p class="note">The letter keeps its bytes. Key and headers go as they were; every digit stays as written.</p>
+            <p class="note">
+              The letter keeps its bytes. Key and headers go as they were; every digit stays as written.
+            </p>
           </div>
         </div>
         <label class="field">
@@ -55,8 +64,12 @@ export function EditAndReplay(props: {
           <input value={reason.value} maxLength={1000} onInput={(e) => (reason.value = e.currentTarget.value)} />
         </label>
         <div class="dialog-acts">
-          <button type="submit" class="button main" aria-disabled={!!why} title={why ?? ''}>Replay as edited</button>
-          <button type="button" class="button plain" onClick={props.close}>Leave it</button>
+          <button type="submit" class="button main" aria-disabled={!!why} title={why ?? ''}>
+            Replay as edited
+          </button>
+          <button type="button" class="button plain" onClick={props.close}>
+            Leave it
+          </button>
           {why && <span class="why">{why}</span>}
         </div>
       </form>

@@ -40,7 +40,8 @@ function visibleTabs(): Tab[] {
 function Running() {
   const { data } = useShown<Page<Operation>>(
     hasOperations.value ? '/api/v1/operations?state=running,paused,halted&limit=20' : null,
-    { topics: ['operations'], every: 3000 });
+    { topics: ['operations'], every: 3000 },
+  );
   const items = data?.items ?? [];
   if (items.length === 0) return null;
   const halted = items.filter((one) => one.state === 'halted').length;
@@ -56,10 +57,16 @@ function Running() {
 function Live() {
   const word = liveWord.value;
   return (
-    <button type="button" class={`live is-${paused.value ? 'paused' : link.value}`} onClick={togglePause}
-      aria-pressed={paused.value} title={paused.value ? 'Go on (p)' : 'Hold still (p)'}>
+    <button
+      type="button"
+      class={`live is-${paused.value ? 'paused' : link.value}`}
+      onClick={togglePause}
+      aria-pressed={paused.value}
+      title={paused.value ? 'Go on (p)' : 'Hold still (p)'}
+    >
       <i aria-hidden="true" />
-      {word}{paused.value && missed.value > 0 ? `, ${missed.value} missed` : ''}
+      {word}
+      {paused.value && missed.value > 0 ? `, ${missed.value} missed` : ''}
     </button>
   );
 }
@@ -73,12 +80,26 @@ function KeyList({ close }: { close: () => void }) {
       <dl class="keys">
         {all.map((key) => (
           <div key={key.key}>
-            <dt>{key.key.split(' ').map((one, i) => <kbd key={i}>{spoken[one] ?? one}</kbd>)}</dt>
+            <dt>
+              {key.key.split(' ').map((one, i) => (
+                <kbd key={i}>{spoken[one] ?? one}</kbd>
+              ))}
+            </dt>
             <dd>{key.does}</dd>
           </div>
         ))}
-        <div><dt><kbd>Enter</kbd></dt><dd>open the row</dd></div>
-        <div><dt><kbd>Esc</kbd></dt><dd>close, leave the box</dd></div>
+        <div>
+          <dt>
+            <kbd>Enter</kbd>
+          </dt>
+          <dd>open the row</dd>
+        </div>
+        <div>
+          <dt>
+            <kbd>Esc</kbd>
+          </dt>
+          <dd>close, leave the box</dd>
+        </div>
       </dl>
     </Dialog>
   );
@@ -109,13 +130,26 @@ function SignIn() {
       >
         <label class="field">
           Key
-          <input type="password" value={key.value} autocomplete="current-password" placeholder="bk_…"
-            onInput={(e) => (key.value = e.currentTarget.value)} />
+          <input
+            type="password"
+            value={key.value}
+            autocomplete="current-password"
+            placeholder="bk_…"
+            onInput={(e) => (key.value = e.currentTarget.value)}
+          />
         </label>
-        {wrong.value && <p role="alert" class="why">{wrong.value}</p>}
-        <button type="submit" class="button main">Open</button>
+        {wrong.value && (
+          <p role="alert" class="why">
+            {wrong.value}
+          </p>
+        )}
+        <button type="submit" class="button main">
+          Open
+        </button>
       </form>
-      <p class="note">New keys: <code>bartleby keys new</code></p>
+      <p class="note">
+        New keys: <code>bartleby keys new</code>
+      </p>
     </main>
   );
 }
@@ -127,11 +161,20 @@ function Said() {
         <p key={one.id} class={one.bad ? 'bad' : ''}>
           <span>{one.text}</span>
           {one.action && (
-            <button type="button" class="button plain" onClick={() => { one.action!.run(); unsay(one.id); }}>
+            <button
+              type="button"
+              class="button plain"
+              onClick={() => {
+                one.action!.run();
+                unsay(one.id);
+              }}
+            >
               {one.action.label}
             </button>
           )}
-          <button type="button" class="quiet-button" aria-label="Close" onClick={() => unsay(one.id)}>×</button>
+          <button type="button" class="quiet-button" aria-label="Close" onClick={() => unsay(one.id)}>
+            ×
+          </button>
         </p>
       ))}
     </div>
@@ -152,15 +195,25 @@ export function Frame({ children }: { children: ComponentChildren }) {
   void theme.value;
   return (
     <>
-      <a class="skip" href="#main">To the page</a>
+      <a class="skip" href="#main">
+        To the page
+      </a>
       <header class="top">
-        <a class="name" href="/">Bartleby{facts.cluster && <span class="cluster">{facts.cluster}</span>}</a>
+        <a class="name" href="/">
+          Bartleby{facts.cluster && <span class="cluster">{facts.cluster}</span>}
+        </a>
         <QueryBox />
         <div class="top-right">
           <Running />
           <Live />
-          <button type="button" class="quiet-button theme" onClick={toggleTheme}
-            aria-label={isDark() ? 'Light colours' : 'Dark colours'}>{isDark() ? '☀' : '☾'}</button>
+          <button
+            type="button"
+            class="quiet-button theme"
+            onClick={toggleTheme}
+            aria-label={isDark() ? 'Light colours' : 'Dark colours'}
+          >
+            {isDark() ? '☀' : '☾'}
+          </button>
         </div>
         <nav aria-label="Pages">
           {visibleTabs().map((tab) => (
@@ -171,11 +224,16 @@ export function Frame({ children }: { children: ComponentChildren }) {
         </nav>
       </header>
       {link.value === 'broken' && !paused.value && (
-        <p class="band" role="status">No connection to the server. What you see is from before; it goes on by itself.</p>
+        <p class="band" role="status">
+          No connection to the server. What you see is from before; it goes on by itself.
+        </p>
       )}
       <main id="main">{children}</main>
       <footer class="bottom">
-        <code class="cli"><span aria-hidden="true">$ </span>{cliLine.value}</code>
+        <code class="cli">
+          <span aria-hidden="true">$ </span>
+          {cliLine.value}
+        </code>
         <Copy text={cliLine.value} what="Copy the command" />
         <button type="button" class="quiet-button keys-button" onClick={() => (keysOpen.value = true)}>
           <kbd>?</kbd> keys

@@ -21,8 +21,13 @@ export function originText(letter: Letter): string {
 const columns: Column<Letter>[] = [
   { id: 'state', head: 'State', kind: 'mark', hide: 'narrow', cell: (one) => <Stamp word={one.state} /> },
   {
-    id: 'key', head: 'Key',
-    cell: (one, { href }) => <a href={href} class="mono">{bytesText(one.origin.key).slice(0, 60)}</a>,
+    id: 'key',
+    head: 'Key',
+    cell: (one, { href }) => (
+      <a href={href} class="mono">
+        {bytesText(one.origin.key).slice(0, 60)}
+      </a>
+    ),
   },
   { id: 'error', head: 'Died of', kind: 'grow', cell: (one) => errorText(one) },
   { id: 'worker', head: 'Worker', hide: 'medium', cell: (one) => visible(one.worker || '–') },
@@ -33,11 +38,19 @@ const columns: Column<Letter>[] = [
 ];
 
 export function LetterTable(props: {
-  letters: Letter[]; label: string; selected?: Signal<ReadonlySet<string>>; total?: number; near?: () => void;
+  letters: Letter[];
+  label: string;
+  selected?: Signal<ReadonlySet<string>>;
+  total?: number;
+  near?: () => void;
 }) {
   return (
     <DataTable
-      label={props.label} rows={props.letters} columns={columns} id={(one) => one.id} href={(one) => to.letter(one.id)}
+      label={props.label}
+      rows={props.letters}
+      columns={columns}
+      id={(one) => one.id}
+      href={(one) => to.letter(one.id)}
       name={(one) => `letter ${bytesText(one.origin.key).slice(0, 40)}`}
       {...(props.selected ? { selected: props.selected } : {})}
       {...(props.total === undefined ? {} : { total: props.total })}

@@ -1,5 +1,5 @@
-// JSON as it was written: numbers keep their digits, keys their order and their repetitions. Bounded in depth and nodes;
-// what goes beyond is shown as text.
+// JSON as it was written: numbers keep their digits, keys their order and repetitions. Bounded in depth and nodes; what
+// goes beyond is shown as text.
 
 export type Node =
   | { kind: 'object'; entries: [string, Node][] }
@@ -52,7 +52,7 @@ export function parseTree(text: string): Node | null {
     const entries: [string, Node][] = [];
     ++at;
     skip();
-    if (text[at] === '}') return ++at, { kind: 'object', entries };
+    if (text[at] === '}') return (++at, { kind: 'object', entries });
     while (true) {
       skip();
       const key = take(string);
@@ -72,7 +72,7 @@ export function parseTree(text: string): Node | null {
     const items: Node[] = [];
     ++at;
     skip();
-    if (text[at] === ']') return ++at, { kind: 'array', items };
+    if (text[at] === ']') return (++at, { kind: 'array', items });
     while (true) {
       const one = value(depth + 1);
       if (!one) return null;
@@ -140,7 +140,7 @@ export function difference(before: Node, after: Node, path = ''): PatchStep[] {
 }
 
 export function patchText(steps: PatchStep[]): string {
-  const one = (step: PatchStep) =>
-    `{"op":"${step.op}","path":${JSON.stringify(step.path)}${step.after === undefined ? '' : `,"value":${step.after}`}}`;
+  const value = (step: PatchStep) => (step.after === undefined ? '' : `,"value":${step.after}`);
+  const one = (step: PatchStep) => `{"op":"${step.op}","path":${JSON.stringify(step.path)}${value(step)}}`;
   return `[${steps.map(one).join(',')}]`;
 }

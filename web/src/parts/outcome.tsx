@@ -3,8 +3,12 @@ import type { ItemResult, Operation } from '../api/types';
 import { count } from '../app/format';
 
 const order: [ItemResult, string, string][] = [
-  ['succeeded', 'succeeded', 'good'], ['passed', 'passed', 'good'], ['came_back', 'came back', 'bad'],
-  ['unknown', 'unknown', 'warn'], ['skipped', 'skipped', 'quiet'], ['sent', 'sent, waiting', 'busy'],
+  ['succeeded', 'succeeded', 'good'],
+  ['passed', 'passed', 'good'],
+  ['came_back', 'came back', 'bad'],
+  ['unknown', 'unknown', 'warn'],
+  ['skipped', 'skipped', 'quiet'],
+  ['sent', 'sent, waiting', 'busy'],
   ['pending', 'not yet', 'none'],
 ];
 
@@ -17,16 +21,23 @@ export function Outcome({ operation, small }: { operation: Operation; small?: bo
     <div class={`outcome ${small ? 'small' : ''}`}>
       <div class="outcome-bar" role="img" aria-label={words || 'nothing yet'}>
         {shown.map(([result, , tone]) => (
-          <i key={result} class={`tone-${tone}`} style={{ width: `${((operation.results[result] ?? 0) / total) * 100}%` }} />
+          <i
+            key={result}
+            class={`tone-${tone}`}
+            style={{ width: `${((operation.results[result] ?? 0) / total) * 100}%` }}
+          />
         ))}
       </div>
       {!small && (
         <ul class="outcome-words">
           {order
-            .filter(([result]) => (operation.results[result] ?? 0) > 0 || result === 'succeeded' || result === 'came_back')
+            .filter(
+              ([result]) => (operation.results[result] ?? 0) > 0 || result === 'succeeded' || result === 'came_back',
+            )
             .map(([result, word, tone]) => (
               <li key={result}>
-                <i class={`tone-${tone}`} aria-hidden="true" /><b>{count(operation.results[result] ?? 0)}</b> {word}
+                <i class={`tone-${tone}`} aria-hidden="true" />
+                <b>{count(operation.results[result] ?? 0)}</b> {word}
               </li>
             ))}
         </ul>

@@ -31,7 +31,8 @@ export function useValue(id: string): { loaded?: Loaded; problem?: Problem } {
         const whole = !bytes || bytes.length >= total;
         try {
           // A cut may go through a character: the rest of it is not held against the text.
-          if (bytes) text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !whole });
+          if (bytes)
+            text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !whole });
         } catch {
           text = null;
         }
@@ -56,15 +57,30 @@ function Branch({ name, node, depth }: { name: string | null; node: Node; depth:
   const open = useSignal(depth < 3);
   const label = name === null ? null : <span class="j-key">{visible(name)}</span>;
   if (node.kind !== 'object' && node.kind !== 'array')
-    return <li>{label}{label && ': '}<Leaf node={node} /></li>;
+    return (
+      <li>
+        {label}
+        {label && ': '}
+        <Leaf node={node} />
+      </li>
+    );
   const children: [string, Node][] =
     node.kind === 'object' ? node.entries : node.items.map((one, i): [string, Node] => [String(i), one]);
-  if (children.length === 0) return <li>{label}{label && ': '}{node.kind === 'object' ? '{}' : '[]'}</li>;
+  if (children.length === 0)
+    return (
+      <li>
+        {label}
+        {label && ': '}
+        {node.kind === 'object' ? '{}' : '[]'}
+      </li>
+    );
   const about = node.kind === 'object' ? `{${children.length}}` : `[${children.length}]`;
   return (
     <li>
       <details open={open.value} onToggle={(e) => (open.value = e.currentTarget.open)}>
-        <summary>{label ?? 'value'} <span class="j-count">{about}</span></summary>
+        <summary>
+          {label ?? 'value'} <span class="j-count">{about}</span>
+        </summary>
         {open.value && (
           <ul>
             {children.slice(0, shown.value).map(([key, one], i) => (
@@ -89,15 +105,22 @@ function Hex({ bytes }: { bytes: Uint8Array }) {
   const lines: string[] = [];
   for (let at = 0; at < Math.min(bytes.length, rows.value * 16); at += 16) {
     const row = [...bytes.subarray(at, at + 16)];
-    const hex = row.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(47);
+    const hex = row
+      .map((b) => b.toString(16).padStart(2, '0'))
+      .join(' ')
+      .padEnd(47);
     const text = row.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : '·')).join('');
     lines.push(`${at.toString(16).padStart(6, '0')}  ${hex}  ${text}`);
   }
   return (
     <>
-      <pre class="bytes" tabIndex={0}>{lines.join('\n')}</pre>
+      <pre class="bytes" tabIndex={0}>
+        {lines.join('\n')}
+      </pre>
       {bytes.length > rows.value * 16 && (
-        <button type="button" class="quiet-button" onClick={() => (rows.value *= 4)}>more</button>
+        <button type="button" class="quiet-button" onClick={() => (rows.value *= 4)}>
+          more
+        </button>
       )}
     </>
   );
@@ -109,27 +132,52 @@ export function Payload({ id, value }: { id: string; value: { loaded?: Loaded; p
   const { loaded, problem } = value;
   const tree = useMemo(() => (loaded?.text && loaded.whole ? parseTree(loaded.text) : null), [loaded]);
   if (problem) return <Trouble problem={problem} />;
-  if (!loaded) return <p class="loading" role="status">Looking…</p>;
+  if (!loaded)
+    return (
+      <p class="loading" role="status">
+        Looking…
+      </p>
+    );
   if (loaded.bytes === null) return <p class="note">The message has no value (null): a tombstone.</p>;
   if (loaded.bytes.length === 0) return <p class="note">The value is empty: 0 bytes.</p>;
-  const best: View = tree && (tree.kind === 'object' || tree.kind === 'array') ? 'tree' : loaded.text === null ? 'hex' : 'text';
+  const best: View =
+    tree && (tree.kind === 'object' || tree.kind === 'array') ? 'tree' : loaded.text === null ? 'hex' : 'text';
   const has: Record<View, boolean> = { tree: tree !== null, text: loaded.text !== null, hex: true };
   const asked = query.value.get('view') as View | null;
   const view = asked && has[asked] ? asked : best;
   return (
     <div class="payload">
       <div class="tabs" role="group" aria-label="Show the value as">
-        {(['tree', 'text', 'hex'] as const).filter((one) => has[one]).map((one) => (
-          <button key={one} type="button" aria-pressed={one === view}
-            onClick={() => setQuery({ view: one === best ? null : one })}>{one}</button>
-        ))}
+        {(['tree', 'text', 'hex'] as const)
+          .filter((one) => has[one])
+          .map((one) => (
+            <button
+              key={one}
+              type="button"
+              aria-pressed={one === view}
+              onClick={() => setQuery({ view: one === best ? null : one })}
+            >
+              {one}
+            </button>
+          ))}
         <span class="payload-size">
-          {size(loaded.total)}{!loaded.whole && `, the first ${size(loaded.bytes.length)} shown`}
+          {size(loaded.total)}
+          {!loaded.whole && `, the first ${size(loaded.bytes.length)} shown`}
         </span>
-        <a href={`/api/v1/letters/${enc(id)}/value`} download={`${id}.bin`}>download</a>
+        <a href={`/api/v1/letters/${enc(id)}/value`} download={`${id}.bin`}>
+          download
+        </a>
       </div>
-      {view === 'tree' && tree && <ul class="tree"><Branch name={null} node={tree} depth={0} /></ul>}
-      {view === 'text' && <pre class="bytes text" tabIndex={0} dir="ltr">{visible(loaded.text ?? '', true)}</pre>}
+      {view === 'tree' && tree && (
+        <ul class="tree">
+          <Branch name={null} node={tree} depth={0} />
+        </ul>
+      )}
+      {view === 'text' && (
+        <pre class="bytes text" tabIndex={0} dir="ltr">
+          {visible(loaded.text ?? '', true)}
+        </pre>
+      )}
       {view === 'hex' && <Hex bytes={loaded.bytes} />}
     </div>
   );

@@ -10,11 +10,20 @@ import { go, here, query, term, to } from '../app/url';
 export const queryProblem = signal<Problem | null>(null);
 
 const fields: [string, string][] = [
-  ['dlq:', 'a dead letter topic'], ['worker:', 'a worker'], ['state:', 'open, replaying, resolved …'],
-  ['error:', 'the type of the error'], ['key:', "the message's key"], ['reason:', 'why it is a letter'],
-  ['topic:', 'where it came from'], ['group:', 'a consumer group'], ['issue:', 'an issue'],
-  ['since:', '24h, 7d or a time'], ['before:', '24h, 7d or a time'], ['replays:', '0, >1'],
-  ['header.', 'words in a header: header.trace:abc'], ['text:', 'words in error, key or headers'],
+  ['dlq:', 'a dead letter topic'],
+  ['worker:', 'a worker'],
+  ['state:', 'open, replaying, resolved …'],
+  ['error:', 'the type of the error'],
+  ['key:', "the message's key"],
+  ['reason:', 'why it is a letter'],
+  ['topic:', 'where it came from'],
+  ['group:', 'a consumer group'],
+  ['issue:', 'an issue'],
+  ['since:', '24h, 7d or a time'],
+  ['before:', '24h, 7d or a time'],
+  ['replays:', '0, >1'],
+  ['header.', 'words in a header: header.trace:abc'],
+  ['text:', 'words in error, key or headers'],
 ];
 const known: Record<string, string[]> = {
   state: ['open', 'replaying', 'resolved', 'discarded', 'archived'],
@@ -27,7 +36,9 @@ const names = signal<Record<string, string[]>>({});
 
 async function learn() {
   const [dlqs, workers] = await Promise.allSettled([
-    api<Page<Dlq>>('/api/v1/dlqs'), api<Page<Worker>>('/api/v1/workers')]);
+    api<Page<Dlq>>('/api/v1/dlqs'),
+    api<Page<Worker>>('/api/v1/workers'),
+  ]);
   const next: Record<string, string[]> = {};
   if (dlqs.status === 'fulfilled') next.dlq = dlqs.value.items.map((one) => one.name);
   if (workers.status === 'fulfilled') {
@@ -76,16 +87,15 @@ export function QueryBox() {
     ? suggestions(text.value, box.current?.selectionStart ?? text.value.length)
     : { from: 0, list: [] };
   const take = (one: Suggestion) => {
-    const caret = box.current?.selectionStart ?? text.value.length;
-    text.value = text.value.slice(0, from) + one.text + text.value.slice(caret).replace(/^\S*\s?/, '');
+    const input = box.current!;
+    const caret = input.selectionStart ?? text.value.length;
+    const next = text.value.slice(0, from) + one.text + text.value.slice(caret).replace(/^\S*\s?/, '');
+    // At once, not with the next drawing: who types on must not lose a letter.
+    input.value = next;
+    input.setSelectionRange(from + one.text.length, from + one.text.length);
+    input.focus();
     at.value = -1;
-    const end = from + one.text.length;
-    requestAnimationFrame(() => {
-      box.current?.focus();
-      box.current?.setSelectionRange(end, end);
-      open.value = false;
-      open.value = true;
-    });
+    text.value = next;
   };
   const submit = () => {
     open.value = false;
@@ -95,15 +105,34 @@ export function QueryBox() {
   const problem = here.value.path === '/letters' && text.value === shown.value ? queryProblem.value : null;
   return (
     <search class="query">
-      <form role="presentation" onSubmit={(event) => { event.preventDefault(); submit(); }}>
+      <form
+        role="presentation"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
         <input
-          ref={box} type="text" role="combobox" aria-label="Search letters" aria-expanded={list.length > 0}
-          aria-controls="suggestions" aria-autocomplete="list" autocomplete="off" spellcheck={false} enterkeyhint="search"
+          ref={box}
+          type="text"
+          role="combobox"
+          aria-label="Search letters"
+          aria-expanded={list.length > 0}
+          aria-controls="suggestions"
+          aria-autocomplete="list"
+          autocomplete="off"
+          spellcheck={false}
+          enterkeyhint="search"
           aria-activedescendant={at.value >= 0 ? `suggestion-${at.value}` : undefined}
-          aria-invalid={!!problem} aria-describedby={problem ? 'query-problem' : undefined}
-          placeholder="search letters, for example  worker:orders error:Timeout since:24h" value={text.value}
+          aria-invalid={!!problem}
+          aria-describedby={problem ? 'query-problem' : undefined}
+          placeholder="search letters, for example  worker:orders error:Timeout since:24h"
+          value={text.value}
           maxLength={2000}
-          onFocus={() => { open.value = true; void learn(); }}
+          onFocus={() => {
+            open.value = true;
+            void learn();
+          }}
           onBlur={() => (open.value = false)}
           onInput={(event) => {
             text.value = event.currentTarget.value;
@@ -130,9 +159,18 @@ export function QueryBox() {
       </form>
       <ul id="suggestions" role="listbox" aria-label="Suggestions" hidden={list.length === 0}>
         {list.map((one, i) => (
-          <li key={one.text} id={`suggestion-${i}`} role="option" aria-selected={i === at.value}
-            onMouseDown={(event) => { event.preventDefault(); take(one); }}>
-            <code>{one.text}</code><span>{one.about}</span>
+          <li
+            key={one.text}
+            id={`suggestion-${i}`}
+            role="option"
+            aria-selected={i === at.value}
+            onMouseDown={(event) => {
+              event.preventDefault();
+              take(one);
+            }}
+          >
+            <code>{one.text}</code>
+            <span>{one.about}</span>
           </li>
         ))}
       </ul>

@@ -2,10 +2,21 @@
 // selection and which rows are near; the markup is ours. The row with the focus stays in the document, wherever the
 // window goes.
 import {
-  createTable, getCoreRowModel, getSortedRowModel, type ColumnDef, type SortingState, type Table, type TableState,
+  createTable,
+  getCoreRowModel,
+  getSortedRowModel,
+  type ColumnDef,
+  type SortingState,
+  type Table,
+  type TableState,
 } from '@tanstack/table-core';
 import {
-  defaultRangeExtractor, observeWindowOffset, observeWindowRect, Virtualizer, windowScroll, type Range,
+  defaultRangeExtractor,
+  observeWindowOffset,
+  observeWindowRect,
+  Virtualizer,
+  windowScroll,
+  type Range,
 } from '@tanstack/virtual-core';
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
@@ -40,8 +51,13 @@ function useWindow(count: number, top: () => number, pinned: Signal<number>) {
   const windowed = useMemo(
     () =>
       new Virtualizer<Window, Element>({
-        count: 0, getScrollElement: () => window, estimateSize: () => ROW, overscan: 15,
-        observeElementRect: observeWindowRect, observeElementOffset: observeWindowOffset, scrollToFn: windowScroll,
+        count: 0,
+        getScrollElement: () => window,
+        estimateSize: () => ROW,
+        overscan: 15,
+        observeElementRect: observeWindowRect,
+        observeElementOffset: observeWindowOffset,
+        scrollToFn: windowScroll,
         initialRect: { width: innerWidth, height: innerHeight },
         onChange: () => (version.value += 1),
       }),
@@ -67,7 +83,9 @@ function useTable<T>(props: Props<T>, data: T[], sorting: Signal<SortingState>):
   const columns = useMemo<ColumnDef<T>[]>(
     () =>
       props.columns.map((column) => ({
-        id: column.id, header: column.head, enableSorting: !!column.of,
+        id: column.id,
+        header: column.head,
+        enableSorting: !!column.of,
         ...(column.of ? { accessorFn: column.of } : {}),
       })),
     [props.columns],
@@ -75,14 +93,21 @@ function useTable<T>(props: Props<T>, data: T[], sorting: Signal<SortingState>):
   const table = useMemo(
     () =>
       createTable<T>({
-        data: [], columns, state: {}, renderFallbackValue: null, onStateChange: () => undefined,
-        getCoreRowModel: getCoreRowModel(), getSortedRowModel: getSortedRowModel(), getRowId: (row) => props.id(row),
+        data: [],
+        columns,
+        state: {},
+        renderFallbackValue: null,
+        onStateChange: () => undefined,
+        getCoreRowModel: getCoreRowModel(),
+        getSortedRowModel: getSortedRowModel(),
+        getRowId: (row) => props.id(row),
       }),
     [],
   );
   table.setOptions((before) => ({
     ...before,
-    data, columns,
+    data,
+    columns,
     state: { ...table.initialState, sorting: sorting.value } as TableState,
     onSortingChange: (change) => {
       sorting.value = typeof change === 'function' ? change(sorting.value) : change;
@@ -154,7 +179,9 @@ export function DataTable<T>(props: Props<T>) {
   const hidden = (column: Column<T>) => `${column.hide ? `hide-${column.hide}` : ''} ${column.kind ?? ''}`;
   const allTicked = !!selected && rows.length > 0 && rows.every((row) => selected.value.has(props.id(row)));
   const gap = (height: number, key: string) => (
-    <tr key={key} class="gap" aria-hidden="true"><td colSpan={width} style={{ height: `${height}px` }} /></tr>
+    <tr key={key} class="gap" aria-hidden="true">
+      <td colSpan={width} style={{ height: `${height}px` }} />
+    </tr>
   );
   const top = windowed.options.scrollMargin;
   const body: ComponentChildren[] = [];
@@ -169,19 +196,30 @@ export function DataTable<T>(props: Props<T>) {
     const href = props.href(row);
     const ticked = selected?.value.has(id) ?? false;
     body.push(
-      <tr key={id} data-row={item.index} aria-rowindex={item.index + 2} class={ticked ? 'ticked' : ''}
+      <tr
+        key={id}
+        data-row={item.index}
+        aria-rowindex={item.index + 2}
+        class={ticked ? 'ticked' : ''}
         aria-selected={selected ? ticked : undefined}
-        onFocusIn={() => (active.value = item.index)}>
+        onFocusIn={() => (active.value = item.index)}
+      >
         {selected && (
           <td class="tick">
-            <input type="checkbox" checked={ticked} aria-label={`Select ${props.name(row)}`}
+            <input
+              type="checkbox"
+              checked={ticked}
+              aria-label={`Select ${props.name(row)}`}
               onClick={(event) => {
                 tick(item.index, event.shiftKey);
-              }} />
+              }}
+            />
           </td>
         )}
         {columns.map((column) => (
-          <td key={column.id} class={hidden(column)}>{column.cell(row, { href })}</td>
+          <td key={column.id} class={hidden(column)}>
+            {column.cell(row, { href })}
+          </td>
         ))}
       </tr>,
     );
@@ -195,15 +233,23 @@ export function DataTable<T>(props: Props<T>) {
         <tr>
           {selected && (
             <th scope="col" class="tick">
-              <input type="checkbox" checked={allTicked} aria-label="Select all rows that are loaded"
-                onClick={() => (selected.value = allTicked ? new Set() : new Set(rows.map(props.id)))} />
+              <input
+                type="checkbox"
+                checked={allTicked}
+                aria-label="Select all rows that are loaded"
+                onClick={() => (selected.value = allTicked ? new Set() : new Set(rows.map(props.id)))}
+              />
             </th>
           )}
           {columns.map((column) => {
             const sorted = sorting.value.find((one) => one.id === column.id);
             return (
-              <th key={column.id} scope="col" class={hidden(column)}
-                {...(sorted ? { 'aria-sort': sorted.desc ? ('descending' as const) : ('ascending' as const) } : {})}>
+              <th
+                key={column.id}
+                scope="col"
+                class={hidden(column)}
+                {...(sorted ? { 'aria-sort': sorted.desc ? ('descending' as const) : ('ascending' as const) } : {})}
+              >
                 {column.of ? (
                   <button type="button" onClick={() => table.getColumn(column.id)?.toggleSorting()}>
                     {column.head}

@@ -24,25 +24,43 @@ export function Trend({ values }: { values: number[] }) {
       const axis = { stroke: ink, font: '12px "IBM Plex Mono", monospace', ticks: { show: false } };
       const plot = new uPlot(
         {
-          width: box.current.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { show: false },
+          width: box.current.clientWidth,
+          height: HEIGHT,
+          legend: { show: false },
+          cursor: { show: false },
           scales: {
             x: { time: true, range: (_u, min, max) => [min - HOUR / 2, max + HOUR / 2] },
             y: { range: (_u, _min, max) => [0, Math.max(2, max * 1.15)] },
           },
           axes: [
-            { ...axis, grid: { show: false },
-              values: (_u, at) => at.map((t) => `${String(new Date(t * 1000).getHours()).padStart(2, '0')}:00`) },
-            { ...axis, size: 44, grid: { stroke: color('--rule'), width: 1 },
-              values: (_u, at) => at.map((n) => (Number.isInteger(n) ? count(n) : '')) },
+            {
+              ...axis,
+              grid: { show: false },
+              values: (_u, at) => at.map((t) => `${String(new Date(t * 1000).getHours()).padStart(2, '0')}:00`),
+            },
+            {
+              ...axis,
+              size: 44,
+              grid: { stroke: color('--rule'), width: 1 },
+              values: (_u, at) => at.map((n) => (Number.isInteger(n) ? count(n) : '')),
+            },
           ],
           series: [
             {},
-            { stroke: color('--bad'), fill: color('--bad'), paths: uPlot.paths.bars!({ size: [0.7, 26] }),
-              points: { show: false } },
+            {
+              stroke: color('--bad'),
+              fill: color('--bad'),
+              paths: uPlot.paths.bars!({ size: [0.7, 26] }),
+              points: { show: false },
+            },
           ],
         },
-        [times, values.map((value) => value || null)], box.current);
-      const watch = new ResizeObserver(() => box.current && plot.setSize({ width: box.current.clientWidth, height: HEIGHT }));
+        [times, values.map((value) => value || null)],
+        box.current,
+      );
+      const watch = new ResizeObserver(
+        () => box.current && plot.setSize({ width: box.current.clientWidth, height: HEIGHT }),
+      );
       watch.observe(box.current);
       end = () => {
         watch.disconnect();
@@ -54,5 +72,7 @@ export function Trend({ values }: { values: number[] }) {
       end();
     };
   }, [values.join(), dark]);
-  return <div class="trend" ref={box} role="img" aria-label={`Letters per hour, the last 24 hours: ${values.join(' ')}`} />;
+  return (
+    <div class="trend" ref={box} role="img" aria-label={`Letters per hour, the last 24 hours: ${values.join(' ')}`} />
+  );
 }
