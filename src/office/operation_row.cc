@@ -133,6 +133,17 @@ Result<std::vector<OperationItem>> item_page(Connection& connection, std::int64_
   return items;
 }
 
+Result<OperationsByState> operation_counts(Connection& connection) {
+  OperationsByState counts{};
+  BARTLEBY_TRY(
+      sql::each(connection, "SELECT kind, state, count(*) FROM operations GROUP BY kind, state", [&](Rows& row) {
+        const auto kind = static_cast<std::size_t>(row.integer(0));
+        const auto state = static_cast<std::size_t>(row.integer(1));
+        if (kind < counts.size() && state < counts[kind].size()) counts[kind][state] = row.integer(2);
+      }));
+  return counts;
+}
+
 Result<std::vector<std::int64_t>> unfinished_operations(Connection& connection) {
   std::vector<std::int64_t> found;
   const auto take = [&](Rows& row) { found.push_back(row.integer(0)); };

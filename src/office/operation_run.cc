@@ -65,7 +65,7 @@ std::optional<RunCommand> OperationRun::decide(const OperationSeen& seen, Now no
     return std::nullopt;
   }
   if (seen.cursor >= seen.letters) return MoveOperation{OperationCause::kFinish, ""};
-  return ChangeSlice{seen.cursor, std::min(seen.cursor + limits_.slice, seen.letters)};
+  return ChangeSlice{seen.kind, seen.cursor, std::min(seen.cursor + limits_.slice, seen.letters)};
 }
 
 std::optional<RunCommand> OperationRun::decide_replay(const OperationSeen& seen, Now now) {

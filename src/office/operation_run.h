@@ -64,6 +64,7 @@ struct ReturnLetter {
 };
 // Discard, restore, purge: changed and written down in one transaction.
 struct ChangeSlice {
+  OperationKind kind;
   std::int64_t from, to;
 };
 struct MoveOperation {

@@ -5,7 +5,6 @@
 #include "base/death_point.h"
 #include "office/operation_plan.h"
 #include "office/operation_row.h"
-#include "office/operation_steps.h"
 #include "office/outcomes.h"
 #include "office/sql.h"
 
@@ -15,6 +14,11 @@ namespace {
 const TopicPartition kCursors{kOutcomesTopic, Partition(0)};
 
 std::string group_of(const std::string& operation) { return "bartleby-op-" + operation; }
+
+Result<void> whether(const Result<Dealt>& dealt) {
+  if (dealt) return {};
+  return std::unexpected(dealt.error());
+}
 
 }  // namespace
 
@@ -49,9 +53,64 @@ OperationCounts OperationRunner::counts() const {
   return counts_;
 }
 
+bool OperationRunner::watch(std::string operation, Duration limit, std::move_only_function<void()> told) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!watching_ || watches_.size() >= kMostWatches) return false;
+    watches_.push_back({std::move(operation), clock_.now().steady + limit, std::move(told)});
+    woken_ = true;
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void OperationRunner::end_watching() {
+  std::vector<Watch> left;
+  {
+    const std::lock_guard lock(mutex_);
+    watching_ = false;
+    left.swap(watches_);
+  }
+  for (Watch& watch : left) watch.told();
+}
+
+// Without the lock while the store is asked and while people are told: both may take a while.
+void OperationRunner::tell_watches() {
+  std::vector<Watch> all, waiting, over;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(watches_);
+  }
+  const Instant now = clock_.now().steady;
+  for (Watch& watch : all)
+    (now >= watch.until || dealt_with(watch.operation) ? over : waiting).push_back(std::move(watch));
+  {
+    const std::lock_guard lock(mutex_);
+    for (Watch& watch : waiting) (watching_ ? watches_ : over).push_back(std::move(watch));
+  }
+  for (Watch& watch : over) watch.told();
+}
+
+bool OperationRunner::dealt_with(const std::string& operation) {
+  bool dealt = false;
+  const auto read = store_.read([&](Connection& connection) -> Result<void> {
+    const auto found = operation_by_id(connection, operation);
+    if (!found) return std::unexpected(found.error());
+    dealt = !*found || (*found)->state != OperationState::kRunning || (*found)->cursor >= (*found)->letters;
+    return {};
+  });
+  return read && dealt;  // a store that does not answer may answer before the time is over
+}
+
+void OperationRunner::count(OperationKind kind, ItemResult result, std::int64_t n) {
+  const std::lock_guard lock(mutex_);
+  counts_.add(kind, result, n);
+}
+
 void OperationRunner::work() {
   for (;;) {
     const bool busy = round();
+    tell_watches();
     std::unique_lock lock(mutex_);
     if (stopping_) return;
     if (busy) continue;
@@ -127,9 +186,8 @@ bool OperationRunner::take_in_outcomes() {
     return false;
   }
   if (taken->ignored > 0) log_.info("outcomes_ignored", {{"records", taken->ignored}});
-  const std::lock_guard lock(mutex_);
-  counts_.resolved += taken->resolved;
-  counts_.came_back += taken->came_back;
+  count(OperationKind::kReplay, ItemResult::kSucceeded, static_cast<std::int64_t>(taken->resolved));
+  count(OperationKind::kReplay, ItemResult::kCameBack, static_cast<std::int64_t>(taken->came_back));
   return taken->records > 0;
 }
 
@@ -167,7 +225,9 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const Look&) {
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const TakeLetters& c) {
-  return told(seq, "taking letters", take_letters(store_, seq, c.from, c.to, clock_.now().wall));
+  const auto taken = take_letters(store_, seq, c.from, c.to, clock_.now().wall);
+  if (taken) count(OperationKind::kReplay, ItemResult::kSkipped, taken->skipped);
+  return told(seq, "taking letters", whether(taken));
 }
 
 // Records and cursor are one write. What landed without our hearing of it is found by the next look.
@@ -194,8 +254,7 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Se
   }
   death_point("operation.sent");
   for (std::size_t i = 0; i < batch->positions.size(); ++i) running.places[batch->positions[i]] = (*written)[i];
-  const std::lock_guard lock(mutex_);
-  counts_.sent += batch->records.size();
+  count(OperationKind::kReplay, ItemResult::kSent, static_cast<std::int64_t>(batch->records.size()));
   return CommandDone{CommandDone::Result::kDone, ""};
 }
 
@@ -207,11 +266,18 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Wr
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ReturnLetter& c) {
   log_.warning("letter_not_sent", {{"operation", seq}, {"position", c.at}, {"why", c.why}});
-  return told(seq, "giving a letter back", return_letter(store_, seq, c.at, c.why, clock_.now().wall));
+  const auto returned = return_letter(store_, seq, c.at, c.why, clock_.now().wall);
+  if (returned) count(OperationKind::kReplay, ItemResult::kSkipped, 1);
+  return told(seq, "giving a letter back", returned);
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ChangeSlice& c) {
-  return told(seq, "changing letters", change_slice(store_, seq, c.from, c.to, clock_.now().wall));
+  const auto dealt = change_slice(store_, seq, c.from, c.to, clock_.now().wall);
+  if (dealt) {
+    count(c.kind, ItemResult::kSucceeded, dealt->changed);
+    count(c.kind, ItemResult::kSkipped, dealt->skipped);
+  }
+  return told(seq, "changing letters", whether(dealt));
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const MoveOperation& c) {

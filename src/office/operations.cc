@@ -11,12 +11,14 @@
 namespace bartleby {
 namespace {
 
-// Two replays of one dlq would mix the order of their keys, and each would halt on the other's failures.
+// Two replays of one dlq would mix the order of their keys, and each would halt on the other's failures. A letter alone
+// does neither: it goes beside them, else whoever replays two letters one after the other would wait for the first.
 Result<std::string> running_beside(Connection& connection, const Operation& operation) {
+  if (operation.letters <= 1) return std::string();
   const auto running = operation_page(connection, {OperationState::kRunning}, std::nullopt, kMaxPage);
   if (!running) return std::unexpected(running.error());
   for (const Operation& other : *running) {
-    if (other.kind != OperationKind::kReplay || other.seq == operation.seq) continue;
+    if (other.kind != OperationKind::kReplay || other.seq == operation.seq || other.letters <= 1) continue;
     for (const std::string& dlq : other.dlqs)
       if (std::ranges::find(operation.dlqs, dlq) != operation.dlqs.end()) return other.id;
   }

@@ -18,6 +18,7 @@ enum class ProblemType : std::uint8_t {
   kNotFound,
   kMethodNotAllowed,
   kConflict,
+  kAmbiguousOffset,
   kWrongState,
   kGone,
   kStale,

@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "office/news.h"
+#include "office/operation_runner.h"
+#include "office/operations.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
 #include "ports/store.h"
@@ -23,8 +25,10 @@ struct Services {
   bool office = true;  // state that all processes share is shown by those with this role
   Broker* broker = nullptr;
   Counters* counters = nullptr;
-  Store* store = nullptr;  // of the office; null without the role, and then there are no routes of it
-  News* news = nullptr;    // likewise
+  Store* store = nullptr;             // of the office; null without the role, and then there are no routes of it
+  News* news = nullptr;               // likewise
+  Operations* operations = nullptr;   // likewise
+  OperationRunner* runner = nullptr;  // likewise
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;

@@ -324,7 +324,12 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.services.broker = p.broker.get();
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
-  if (p.office) p.services.store = &p.office->store(), p.services.news = &p.office->news();
+  if (p.office) {
+    p.services.store = &p.office->store();
+    p.services.news = &p.office->news();
+    p.services.operations = &p.office->operations();
+    p.services.runner = &p.office->runner();
+  }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
   p.services.workers = [&p] {
@@ -454,6 +459,7 @@ bool Instance::stop() {
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
   const bool whole = p.stop_workers(leaving);
+  if (p.office) p.office->runner().end_watching();  // requests that wait are answered while there is a server
   if (p.server) p.server->stop();
   p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();

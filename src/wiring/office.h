@@ -37,6 +37,7 @@ class Office {
   Store& store() { return *store_; }
   News& news() { return news_; }
   Operations& operations() { return *operations_; }
+  OperationRunner& runner() { return *runner_; }
   IntakeCounts intake() const { return intake_->counts(); }
   void follow(const Config& config);  // after a reload: the workers' dlqs may be others
 

@@ -147,6 +147,46 @@ def letters_found(api, query=""):
     return api.call("GET", "/api/v1/letters?" + urllib.parse.urlencode({"q": query}))[1]
 
 
+def end_replays(api, outcome):
+    """Whatever waits to be claimed is done, until a replay comes, which ends with this outcome."""
+    while True:
+        attempt = claimed(api)
+        replay = any(name == "bartleby-replay" for name, _ in attempt["message"]["headers"])
+        body = json.dumps({"outcome": outcome if replay else "done"})
+        assert api.call("POST", f"/api/v1/attempts/{attempt['token']}:finish", body)[0] == 204
+        if replay:
+            return
+
+
+def operation_routes(api, letter):
+    """Every route of operations once; what they do is in operations.py."""
+    at = f"/api/v1/letters/{letter}"
+
+    def state():
+        return api.call("GET", at)[1]["state"]
+    for verb in ("discard", "restore"):
+        assert api.call("POST", f"{at}:{verb}", "{}")[0] == 200, verb
+    plan = api.call("POST", "/api/v1/operations", json.dumps({"kind": "replay", "ids": [letter]}))
+    assert plan[0] == 201, plan
+    operation = f"/api/v1/operations/{plan[1]['id']}"
+    for target in ("/api/v1/operations", operation, operation + "/items", "/internal/v1/dlq?topic=pulled.dlq"):
+        assert api.call("GET", target)[0] == 200, target
+    assert api.call("PATCH", operation, '{"rate": 5}')[0] == 200
+    for verb in ("start", "pause", "resume", "cancel"):
+        assert api.call("POST", f"{operation}:{verb}", "{}")[0] == 200, verb
+    if state() == "replaying":  # it was faster than the cancel
+        end_replays(api, "reject")
+    for target, body in ((at + ":replay", "{}"), ("/internal/v1/dlq/replay", json.dumps({"id": letter}))):
+        wait_for("it to be open", lambda: state() == "open")
+        assert api.call("POST", target, body)[0] == 200, target
+        end_replays(api, "reject")
+    wait_for("it to be open", lambda: state() == "open")
+    place = api.call("GET", at)[1]["dlq"]
+    assert api.call("DELETE", f"/internal/v1/dlq/pulled.dlq/{place['offset']}")[0] == 200
+    assert api.call("POST", f"{at}:restore", "{}")[0] == 200
+    assert api.call("POST", "/internal/v1/dlq/replay-all?topic=pulled.dlq")[0] == 202
+
+
 def office_routes(api):
     """Every route of the office once."""
     assert api.call("POST", f"/api/v1/attempts/{claimed(api)['token']}:finish", '{"outcome": "reject"}')[0] == 204
@@ -159,6 +199,7 @@ def office_routes(api):
         assert api.call("GET", target)[0] == 200, target
     for verb in ("mute", "resolve", "reopen"):
         assert api.call("POST", f"{issue}:{verb}", '{"reason": "a test"}')[0] == 200, verb
+    operation_routes(api, letter["id"])
     with Events(api.bartleby.port) as events:
         assert events.status == 200 and events.next()[0] == "snapshot"
         api.check("GET", "/api/v1/events", events.status, events.kind, b"")

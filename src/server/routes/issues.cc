@@ -6,6 +6,7 @@
 
 #include "codec/time_text.h"
 #include "server/office_json.h"
+#include "server/operation_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
 
@@ -13,7 +14,6 @@ namespace bartleby {
 namespace {
 
 constexpr std::string_view kList = "issues";
-constexpr std::size_t kLongestReason = 1000;
 
 constexpr std::string_view kIssues = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Issue"})");
 constexpr std::string_view kIssue = R"({"$ref": "#/components/schemas/Issue"})";

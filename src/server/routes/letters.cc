@@ -3,6 +3,7 @@
 
 #include "codec/query.h"
 #include "office/audit.h"
+#include "server/letter_orders.h"
 #include "server/office_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
@@ -29,12 +30,6 @@ constexpr std::string_view kStory = R"({"type": "object", "additionalProperties"
     "same_key": {"type": "array", "description": "the newest other letters with its key",
       "items": {"$ref": "#/components/schemas/Letter"}},
     "audit": {"type": "array", "description": "newest first", "items": {"$ref": "#/components/schemas/AuditLine"}}}})";
-
-Response unknown_letter(const std::string& id) {
-  return problem(
-      ProblemType::kNotFound,
-      "no letter " + id.substr(0, 100) + "; if it was purged, /api/v1/audit?subject=" + id.substr(0, 100) + " tells");
-}
 
 Response list_letters(const Services& services, const Request& request) {
   const auto paging = read_paging(request, kList);

@@ -61,7 +61,7 @@ function Attempts({ letter }: { letter: LetterType }) {
     <div
       class="attempts"
       role="img"
-      aria-label={`${letter.attempts} attempts: ${moment(letter.first_failure_at)} to ${moment(letter.last_failure_at)}`}
+      aria-label={`from ${moment(letter.first_failure_at)} to ${moment(letter.last_failure_at)}`}
     >
       <span>{moment(letter.first_failure_at)}</span>
       <span class="attempt-line">
