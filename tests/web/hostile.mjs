@@ -135,9 +135,12 @@ export const checks = [
         const list = (await bartleby.letters()).items;
         const issues = (await bartleby.get('/api/v1/issues?limit=500')).items.map((one) => one.id);
         await until('issues', () => issues.length > 0);
+        const decoded = list.filter((one) => one.dialect === 'record').length;
         const ids = list.map((one) => [String(one.error.type).slice(0, 20), one.id]);
         const seen = await lookAround(browser, bartleby, ids, issues.slice(0, 12));
-        return `${Object.keys(kinds).length} kinds, ${seen} pages, nothing ran, no report of the policy`;
+        assert.ok(decoded >= 25, `only ${decoded} letters told a story`);
+        const size = Object.keys(kinds).length;
+        return `${size} kinds, ${decoded} of them as stories, ${seen} pages, nothing ran, no report of the policy`;
       } finally {
         await bartleby.end();
       }

@@ -1,5 +1,8 @@
 // How the pages are served: types, compression, caching, and what a browser is told to refuse.
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Bartleby } from './support.mjs';
 
 async function withServer(program, work) {
@@ -96,5 +99,29 @@ export const checks = [
         const posted = await fetch(`${bartleby.url}/letters`, { method: 'POST' });
         assert.equal(posted.status, 404);
       }),
+  },
+  {
+    name: 'pages_come_from_a_folder_while_somebody_works_on_them',
+    run: async ({ program }) => {
+      const folder = mkdtempSync(join(tmpdir(), 'bartleby-ui-'));
+      mkdirSync(join(folder, 'ui'));
+      writeFileSync(join(folder, 'index.html'), '<p>one @BARTLEBY@</p>');
+      writeFileSync(join(folder, 'ui', 'a.js'), 'first');
+      writeFileSync(join(folder, 'secret.txt'), 'secret');
+      const bartleby = await new Bartleby(program, {}, ['--ui-dir', folder]).start();
+      try {
+        assert.match(await (await page(bartleby, '/letters')).text(), /one \{&quot;version/);
+        assert.equal(await (await page(bartleby, '/ui/a.js')).text(), 'first');
+        writeFileSync(join(folder, 'ui', 'a.js'), 'second');
+        const again = await page(bartleby, '/ui/a.js');
+        assert.equal(await again.text(), 'second');
+        assert.equal(again.headers.get('cache-control'), 'no-cache');
+        for (const path of ['/ui/..%2fsecret.txt', '/ui/secret.txt', '/ui/%2e%2e'])
+          assert.equal((await page(bartleby, path)).status, 404, path);
+      } finally {
+        await bartleby.end();
+        rmSync(folder, { recursive: true });
+      }
+    },
   },
 ];

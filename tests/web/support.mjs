@@ -1,6 +1,7 @@
 // What browser tests and screenshots share: a Bartleby on a free port in a scratch folder, an endpoint that fails as it
 // is told to, a browser. Everything is bounded in time; processes are ended by their id.
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createServer as createSocket } from 'node:net';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -232,35 +233,39 @@ export function axeSource() {
 
 let letters = 0;
 
+// The id that the office computes too: 130 bits of a hash over the fields, each with its length before it.
+function idOf(prefix, fields) {
+  const hash = createHash('sha256');
+  for (const field of fields.map((one) => Buffer.from(String(one)))) {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(field.length);
+    hash.update(length).update(field);
+  }
+  const digest = hash.digest();
+  const letter = (_, i) => {
+    const bit = i * 5;
+    const bytes = (digest[bit >> 3] << 8) | digest[(bit >> 3) + 1];
+    return 'abcdefghijklmnopqrstuvwxyz234567'[(bytes >> (11 - (bit % 8))) & 31];
+  };
+  return prefix + Array.from({ length: 26 }, letter).join('');
+}
+
 // A letter as a worker elsewhere would have written it into its dlq: what it says is data, and may be anything.
-export function letterRecord({
-  key,
-  value,
-  headers = [],
-  topic = 'orders',
-  worker = 'orders',
-  type,
-  message,
-  stack = '',
-  at = Date.now(),
-  attempts = 3,
-  reason = 'EXHAUSTED',
-  kind = 'transient',
-}) {
-  const number = letters++;
-  const id = [...number.toString(32).padStart(26, '0')]
-    .map((c) => 'abcdefghijklmnopqrstuvwxyz234567'[parseInt(c, 32)])
-    .join('');
+export function letterRecord(letter) {
+  const { key, value, headers = [], topic = 'orders', worker = 'orders', type, message, stack = '' } = letter;
+  const { at = Date.now(), attempts = 3, reason = 'EXHAUSTED', kind = 'transient' } = letter;
+  const offset = letters++;
+  const origin = ['main', topic, 0, offset, at];
   const when = new Date(at).toISOString();
   const ours = {
     v: '1',
-    letter: `ltr_${id}`,
-    lineage: `msg_${id}`,
+    letter: idOf('ltr_', [...origin, worker, 0]),
+    lineage: idOf('msg_', origin),
     replays: '0',
     cluster: 'main',
     topic,
     partition: '0',
-    offset: String(number),
+    offset: String(offset),
     timestamp: when,
     group: worker,
     worker,

@@ -19,10 +19,35 @@ function read(): Facts {
 
 export const facts = read();
 
+interface Caller {
+  actor: string;
+  scopes: string[];
+}
+
+// Who is asked for by this page; null: the server does not ask, and everybody may do everything.
+export const caller = signal<Caller | null>(null);
+
+// Why the caller may not do this; false: it may.
+export function lacks(scope: 'replay' | 'discard' | 'admin'): string | false {
+  const who = caller.value;
+  return (
+    who !== null && !who.scopes.includes(scope) && `your key has no right to ${scope === 'admin' ? 'do this' : scope}`
+  );
+}
+
+async function ask() {
+  try {
+    caller.value = await api<Caller>('/api/v1/session');
+  } catch {
+    caller.value = null;
+  }
+}
+
 // A server without operations has no buttons for them.
 export const hasOperations = signal<boolean | null>(null);
 
 export async function look() {
+  await ask();
   try {
     await api('/api/v1/operations?limit=1');
     hasOperations.value = true;

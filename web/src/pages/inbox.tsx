@@ -139,6 +139,7 @@ export function Inbox() {
                 onClick={() => go(name ? `/?show=${name}` : '/')}
               >
                 {label}
+                {name === view[0] && state.count.value > 0 && ` ${count(state.count.value)}`}
               </button>
             ))}
           </div>

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { enc } from '../api/client';
 import type { Dlq, Issue as IssueType, Letter, Operation, Page } from '../api/types';
 import { useShown } from '../app/data';
-import { hasOperations } from '../app/facts';
+import { hasOperations, lacks } from '../app/facts';
 import { count, moment, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -167,7 +167,7 @@ export function Issue({ id }: { id: string }) {
       </p>
       <div class="bar" role="toolbar" aria-label="With this issue">
         {hasOperations.value && (
-          <Act kind="main" run={replay} why={open === 0 && 'no letter of it is open'}>
+          <Act kind="main" run={replay} why={lacks('replay') || (open === 0 && 'no letter of it is open')}>
             Replay {plural(open, 'open letter')}…
           </Act>
         )}

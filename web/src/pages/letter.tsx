@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { enc } from '../api/client';
 import type { AuditLine, Letter as LetterType, Story } from '../api/types';
 import { useShown } from '../app/data';
-import { hasOperations } from '../app/facts';
+import { hasOperations, lacks } from '../app/facts';
 import { bytesText, exactMoment, moment, plural, size, span, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { now } from '../app/live';
@@ -171,18 +171,22 @@ export function Letter({ id }: { id: string }) {
       </Title>
       {hasOperations.value && (
         <div class="bar" role="toolbar" aria-label="With this letter">
-          <Act kind="main" run={replay} why={whyNot(one.state, 'open')}>
+          <Act kind="main" run={replay} why={whyNot(one.state, 'open') || lacks('replay')}>
             Replay
           </Act>
           {one.state === 'open' && (
             <Act
               run={() => (asking.value = 'edit')}
-              why={value.loaded && !editable && 'only a whole JSON value can be edited here'}
+              why={lacks('replay') || (value.loaded && !editable && 'only a whole JSON value can be edited here')}
             >
               Edit and replay…
             </Act>
           )}
-          {one.state === 'open' && <Act run={() => (asking.value = 'discard')}>Discard…</Act>}
+          {one.state === 'open' && (
+            <Act run={() => (asking.value = 'discard')} why={lacks('discard')}>
+              Discard…
+            </Act>
+          )}
           {undoable && <Act run={() => void restoreOne(id)}>Undo the discard</Act>}
         </div>
       )}

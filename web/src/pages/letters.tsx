@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Letter } from '../api/types';
-import { hasOperations } from '../app/facts';
+import { hasOperations, lacks } from '../app/facts';
 import { count, plural } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -35,7 +35,7 @@ export function Letters() {
   const ticked = selected.value.size;
   const whole = everything.value && ticked > 0;
   const meant = whole ? state.count.value : ticked;
-  const why = ticked === 0 && 'select letters first';
+  const why = lacks('replay') || (ticked === 0 && 'select letters first');
   const selection = () => (whole ? { q } : { ids: [...selected.value] });
   const start = (kind: 'replay' | 'discard') => () => ticked > 0 && void plan(kind, selection());
   useKeys(
@@ -59,7 +59,9 @@ export function Letters() {
           <Act kind="main" run={start('replay')} why={why}>
             Replay {meant > 0 ? plural(meant, 'letter') : 'selection'}…
           </Act>
-          <Act run={start('discard')}>Discard…</Act>
+          <Act run={start('discard')} why={ticked > 0 && lacks('discard')}>
+            Discard…
+          </Act>
           {ticked > 0 && !whole && ticked === state.items.length && state.count.value > ticked && (
             <button type="button" class="quiet-button" onClick={() => (everything.value = true)}>
               All {count(ticked)} loaded are selected. Select all {count(state.count.value)} that match

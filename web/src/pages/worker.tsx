@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { api, enc, withQuery } from '../api/client';
 import type { Explained, Page, Parked, Worker as WorkerType } from '../api/types';
 import { asProblem, useShown } from '../app/data';
+import { lacks } from '../app/facts';
 import { bytesText, count, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { attempt, say } from '../app/say';
@@ -187,7 +188,7 @@ export function Worker({ name }: { name: string }) {
         </p>
       )}
       <div class="bar" role="toolbar" aria-label="With this worker">
-        <Act kind="main" run={() => void order('run-now', 'all')} why={nothing}>
+        <Act kind="main" run={() => void order('run-now', 'all')} why={lacks('replay') || nothing}>
           Run {items.length > 0 ? count(parked.data?.count.value) : ''} parked now
         </Act>
         {one.state === 'paused' ? (

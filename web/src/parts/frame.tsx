@@ -5,7 +5,8 @@ import { useEffect } from 'preact/hooks';
 import { api, signedOut } from '../api/client';
 import type { Operation, Page } from '../api/types';
 import { useShown } from '../app/data';
-import { facts, hasOperations, look } from '../app/facts';
+import { caller, facts, hasOperations, look } from '../app/facts';
+import { visible } from '../app/format';
 import { keys, useKeys } from '../app/keys';
 import { link, liveWord, missed, paused, reconnect, togglePause } from '../app/live';
 import { attempt, said, unsay } from '../app/say';
@@ -68,6 +69,24 @@ function Live() {
       {word}
       {paused.value && missed.value > 0 ? `, ${missed.value} missed` : ''}
     </button>
+  );
+}
+
+function Who({ name }: { name: string }) {
+  const leave = () =>
+    void attempt(async () => {
+      await api('/api/v1/session', { method: 'DELETE' });
+      signedOut.value = true;
+    });
+  return (
+    <span class="who">
+      {visible(name)}
+      {name !== 'local' && (
+        <button type="button" class="quiet-button" onClick={leave}>
+          leave
+        </button>
+      )}
+    </span>
   );
 }
 
@@ -184,13 +203,16 @@ function Said() {
 export function Frame({ children }: { children: ComponentChildren }) {
   const keysOpen = useSignal(false);
   useEffect(() => void look(), []);
-  useKeys([
-    { key: '?', does: 'this list', run: () => (keysOpen.value = true) },
-    { key: 'p', does: 'hold still, go on', run: togglePause },
-    { key: 't', does: 'light or dark', run: toggleTheme },
-    { key: 'c', does: 'copy the command line', run: () => void navigator.clipboard?.writeText(cliLine.value) },
-    ...tabs.map((tab) => ({ key: tab.key, does: tab.name, run: () => go(tab.href) })),
-  ]);
+  useKeys(
+    [
+      { key: '?', does: 'this list', run: () => (keysOpen.value = true) },
+      { key: 'p', does: 'hold still, go on', run: togglePause },
+      { key: 't', does: 'light or dark', run: toggleTheme },
+      { key: 'c', does: 'copy the command line', run: () => void navigator.clipboard?.writeText(cliLine.value) },
+      ...visibleTabs().map((tab) => ({ key: tab.key, does: tab.name, run: () => go(tab.href) })),
+    ],
+    [hasOperations.value],
+  );
   if (signedOut.value) return <SignIn />;
   void theme.value;
   return (
@@ -206,6 +228,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         <div class="top-right">
           <Running />
           <Live />
+          {caller.value && <Who name={caller.value.actor} />}
           <button
             type="button"
             class="quiet-button theme"
