@@ -1,6 +1,6 @@
 // What people do on the pages that needs no operation.
 import assert from 'node:assert/strict';
-import { Bartleby, Endpoint, openPage, until, worker } from './support.mjs';
+import { Bartleby, Endpoint, letterRecord, openPage, until, worker } from './support.mjs';
 
 export const refusing = ({ key }) =>
   key.startsWith('good')
@@ -198,6 +198,29 @@ export const checks = [
         await send(bartleby, 'red-2');
         await page.getByRole('link', { name: 'red-2' }).waitFor();
         assert.ok(await page.evaluate(() => window.same));
+      }),
+  },
+  {
+    name: 'rows_far_down_a_page_are_where_one_looks',
+    run: (given) =>
+      withOffice(given, refusing, async ({ bartleby, open }) => {
+        const one = (i) => letterRecord({ key: `k-${i}`, value: '{}', type: 'Alike', message: 'x', at: Date.now() - i * 1000 });
+        await bartleby.sendAll('far.dlq', Array.from({ length: 300 }, (_, i) => one(i)));
+        await bartleby.untilLetters(300);
+        const [issue] = (await bartleby.get('/api/v1/issues')).items;
+        const { page } = await open(`/issues/${issue.id}`, { viewport: { width: 1280, height: 500 } });
+        await page.locator('table.data').waitFor();
+        await page.evaluate(() => document.querySelector('table.data').scrollIntoView());
+        await page.getByRole('link', { name: 'k-2', exact: true }).waitFor();
+        for (let i = 0; i < 40; ++i) await page.keyboard.press('j');
+        const link = page.getByRole('link', { name: 'k-39', exact: true });
+        await until('the focus on the 40th row', () => link.evaluate((it) => it === document.activeElement));
+        const place = await link.evaluate((it) => it.getBoundingClientRect().top);
+        assert.ok(place > 128 && place < 460, `the row with the focus is at ${place} px, under a bar`);
+        // Away with the window: the row with the focus stays, so the focus does.
+        await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+        await page.getByRole('link', { name: 'k-290', exact: true }).waitFor();
+        assert.ok(await link.evaluate((it) => it === document.activeElement));
       }),
   },
   {

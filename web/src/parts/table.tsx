@@ -55,6 +55,8 @@ function useWindow(count: number, top: () => number, pinned: Signal<number>) {
         getScrollElement: () => window,
         estimateSize: () => ROW,
         overscan: 15,
+        scrollPaddingStart: 150, // the frame's bars lie over the rows
+        scrollPaddingEnd: 60,
         observeElementRect: observeWindowRect,
         observeElementOffset: observeWindowOffset,
         scrollToFn: windowScroll,
@@ -116,6 +118,11 @@ function useTable<T>(props: Props<T>, data: T[], sorting: Signal<SortingState>):
   return table;
 }
 
+// Where the rows begin on the page; what is above them may have grown since the last look.
+function top(table: HTMLTableElement | null): number {
+  return table ? Math.round(table.tBodies[0]!.getBoundingClientRect().top + scrollY) : 0;
+}
+
 export function DataTable<T>(props: Props<T>) {
   const { columns, selected } = props;
   const sorting = useSignal<SortingState>([]);
@@ -126,7 +133,7 @@ export function DataTable<T>(props: Props<T>) {
   // A list that can be sorted is all here; a long one comes sorted and is cut to its window first.
   const table = useTable(props, sortable ? props.rows : [], sorting);
   const rows = sortable ? table.getRowModel().rows.map((row) => row.original) : props.rows;
-  const windowed = useWindow(rows.length, () => box.current?.tBodies[0]?.offsetTop ?? 0, active);
+  const windowed = useWindow(rows.length, () => top(box.current), active);
   const items = windowed.getVirtualItems();
 
   const last = items.at(-1)?.index ?? 0;
@@ -183,13 +190,13 @@ export function DataTable<T>(props: Props<T>) {
       <td colSpan={width} style={{ height: `${height}px` }} />
     </tr>
   );
-  const top = windowed.options.scrollMargin;
+  const first = windowed.options.scrollMargin;
   const body: ComponentChildren[] = [];
   let end = 0;
   for (const item of items) {
     const row = rows[item.index];
     if (!row) continue;
-    const start = item.start - top;
+    const start = item.start - first;
     if (start > end) body.push(gap(start - end, `gap-${item.index}`));
     end = start + ROW;
     const id = props.id(row);
