@@ -204,8 +204,12 @@ export const checks = [
     name: 'rows_far_down_a_page_are_where_one_looks',
     run: (given) =>
       withOffice(given, refusing, async ({ bartleby, open }) => {
-        const one = (i) => letterRecord({ key: `k-${i}`, value: '{}', type: 'Alike', message: 'x', at: Date.now() - i * 1000 });
-        await bartleby.sendAll('far.dlq', Array.from({ length: 300 }, (_, i) => one(i)));
+        const alike = { value: '{}', type: 'Alike', message: 'x' };
+        const one = (i) => letterRecord({ ...alike, key: `k-${i}`, at: Date.now() - i * 1000 });
+        await bartleby.sendAll(
+          'far.dlq',
+          Array.from({ length: 300 }, (_, i) => one(i)),
+        );
         await bartleby.untilLetters(300);
         const [issue] = (await bartleby.get('/api/v1/issues')).items;
         const { page } = await open(`/issues/${issue.id}`, { viewport: { width: 1280, height: 500 } });

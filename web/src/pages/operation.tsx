@@ -49,7 +49,7 @@ function Sentence({ one }: { one: OperationType }) {
         {one.to.length === 1 ? ' to ' : ':'}
         {one.to.length === 1 && (
           <>
-            <b class="mono">{visible(one.to[0]!.topic)}</b>, for group <b>{visible(one.to[0]!.group)}</b>
+            <b class="mono">{visible(one.to[0]!.topic)}</b>, for group <b>{visible(one.to[0]!.group)}</b>.
           </>
         )}
       </p>
@@ -184,6 +184,7 @@ const columns: Column<OperationItem>[] = [
   {
     id: 'letter',
     head: 'Letter',
+    kind: 'wide',
     cell: (one, { href }) =>
       one.letter ? (
         <a class="mono" href={href}>
@@ -196,6 +197,7 @@ const columns: Column<OperationItem>[] = [
   {
     id: 'to',
     head: 'Sent to',
+    kind: 'wide',
     hide: 'medium',
     cell: (one) => (
       <span class="mono">{one.to ? `${visible(one.to.topic)}/${one.to.partition} @ ${one.to.offset}` : '–'}</span>
@@ -312,7 +314,7 @@ export function Operation({ id }: { id: string }) {
         <div class="trouble" role="alert">
           <strong>It halted by itself</strong>
           <span>
-            {visible(one.note) || 'Too many letters came back.'} What was sent stays sent; nothing more goes out.
+            {visible(one.note) || 'too many letters came back'}. What was sent stays sent; nothing more goes out.
           </span>
         </div>
       )}
@@ -357,7 +359,7 @@ export function Operation({ id }: { id: string }) {
             )
           }
         >
-          {canary > 0 && one.letters > canary && !over && (
+          {canary > 0 && one.letters > canary && (one.state === 'running' || one.state === 'paused') && (
             <p class="canary" role="status">
               Canary {count(Math.min(known, canary))} of {count(canary)}
               {known >= canary ? ', the others follow.' : ': the others wait for it.'}

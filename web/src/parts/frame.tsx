@@ -50,7 +50,7 @@ function Running() {
   return (
     <a class="running" href={first}>
       <Stamp word={halted > 0 ? 'halted' : items.some((one) => one.state === 'running') ? 'running' : 'paused'} />
-      {items.length === 1 ? `1 ${items[0]!.kind}` : `${items.length} operations`}
+      <span class="hide-narrow">{items.length === 1 ? `1 ${items[0]!.kind}` : `${items.length} operations`}</span>
     </a>
   );
 }

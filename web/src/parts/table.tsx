@@ -29,7 +29,7 @@ export interface Column<T> {
   cell: (row: T, place: { href: string }) => ComponentChildren;
   of?: (row: T) => string | number; // what to sort by
   hide?: 'narrow' | 'medium'; // below which width it is left out
-  kind?: 'number' | 'grow' | 'mark';
+  kind?: 'number' | 'grow' | 'mark' | 'wide';
 }
 
 interface Props<T> {
