@@ -1,7 +1,7 @@
 // axe on every page, light and dark, empty and busy.
 import assert from 'node:assert/strict';
 import { axeSource, Bartleby, openPage } from './support.mjs';
-import { fillDemo, startDemo } from './demo_data.mjs';
+import { fillDemo, operateDemo, startDemo } from './demo_data.mjs';
 
 async function look(browser, url, path, colorScheme, axe, problems, width = 1280) {
   const { page, wrong, close } = await openPage(browser, url + path, { colorScheme, viewport: { width, height: 900 } });
@@ -33,11 +33,8 @@ export const checks = [
       let pages = 0;
       try {
         await fillDemo(bartleby);
+        const operations = await operateDemo(bartleby);
         const letter = (await bartleby.letters('worker:payouts')).items[0];
-        const operations = await bartleby.get('/api/v1/operations?limit=1').then(
-          (one) => one.items[0],
-          () => null,
-        );
         const paths = [
           '/',
           '/letters',
@@ -49,7 +46,7 @@ export const checks = [
           '/activity',
           '/status',
           '/operations',
-          ...(operations ? [`/operations/${operations.id}`] : []),
+          ...operations.map(({ id }) => `/operations/${id}`),
         ];
         for (const scheme of ['light', 'dark']) {
           for (const path of paths) (await look(browser, bartleby.url, path, scheme, axe, problems), ++pages);

@@ -1,5 +1,4 @@
-// The server's documents, named. All of them come out of the OpenAPI document (schema.d.ts, written by the build),
-// but the operations', which follow below.
+// The server's documents, named. All of them come out of the OpenAPI document (schema.d.ts, written by the build).
 import type { components, paths } from './schema';
 
 type Schemas = components['schemas'];
@@ -27,55 +26,7 @@ export interface Page<T> {
   count: { value: number; exact: boolean };
 }
 
-export type OperationState =
-  | 'planned'
-  | 'awaiting_approval'
-  | 'running'
-  | 'paused'
-  | 'halted'
-  | 'done'
-  | 'cancelled'
-  | 'failed';
-export type ItemResult = 'pending' | 'sent' | 'succeeded' | 'passed' | 'came_back' | 'unknown' | 'skipped';
-
-export interface Operation {
-  id: string;
-  kind: 'replay' | 'discard' | 'restore' | 'purge';
-  state: OperationState;
-  version: number;
-  dlqs: string[];
-  selection: string;
-  letters: number;
-  dealt_with: number;
-  results: Partial<Record<ItemResult, number>>;
-  excluded: { why: string; count: number }[];
-  to: { topic: string; group: string; letters: number }[];
-  also_read_by: string[];
-  order_conflicts: number;
-  duplicates?: number;
-  bytes: number;
-  seconds: number;
-  warnings: string[];
-  previews?: { letter: string; before: string; after: string }[];
-  rate?: number;
-  canary?: number;
-  halt?: { came_back?: number; of?: number };
-  scope?: 'group' | 'topic';
-  edit?: unknown;
-  actor: string;
-  reason: string;
-  note: string;
-  created_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-}
-
-export interface OperationItem {
-  position: number;
-  letter: string | null;
-  result: ItemResult;
-  replays: number;
-  note: string;
-  to: { topic: string; partition: number; offset: number } | null;
-  changed_at: string;
-}
+export type Operation = Schemas['Operation'];
+export type OperationItem = Schemas['OperationItem'];
+export type OperationState = Operation['state'];
+export type ItemResult = OperationItem['result'];

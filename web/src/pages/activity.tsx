@@ -22,10 +22,11 @@ function undoable(line: AuditLine): boolean {
 const columns: Column<AuditLine>[] = [
   { id: 'at', head: 'When', kind: 'mark', cell: (line) => <Age time={line.at} /> },
   { id: 'actor', head: 'Who', cell: (line) => visible(line.actor) },
-  { id: 'action', head: 'Did', cell: (line) => <b>{visible(line.action)}</b> },
+  { id: 'action', head: 'Did', cell: (line) => <b>{visible(line.action).replace('_', ' ')}</b> },
   {
     id: 'subject',
     head: 'To',
+    kind: 'wide',
     cell: (line, { href }) => (
       <a class="mono" href={href}>
         {visible(line.subject)}

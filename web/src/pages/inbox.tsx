@@ -124,7 +124,8 @@ export function Inbox() {
     { key: 'k', does: 'row before', run: () => move(-1) },
     { key: 'o', does: 'open the top row', run: () => links()[0]?.click() },
   ]);
-  const things = state.items.length + (needs ? unwell.length + halted.length + missed.length + (down ? 1 : 0) : 0);
+  const others = needs ? unwell.length + halted.length + missed.length + (down ? 1 : 0) : 0;
+  const things = state.items.length + others;
   const well = (workers.data?.items.length ?? 0) - unwell.length;
   return (
     <>
@@ -139,7 +140,7 @@ export function Inbox() {
                 onClick={() => go(name ? `/?show=${name}` : '/')}
               >
                 {label}
-                {name === view[0] && state.count.value > 0 && ` ${count(state.count.value)}`}
+                {name === view[0] && things > 0 && ` ${count(state.count.value + others)}`}
               </button>
             ))}
           </div>

@@ -98,8 +98,6 @@ function Report({ one }: { one: OperationType }) {
       tone: 'warn',
       text: `${plural(one.order_conflicts, 'letter')} have a newer message of the same key that was handled already`,
     });
-  if (one.duplicates)
-    lines.push({ text: `${count(one.duplicates)} already done, by their idempotency key`, tone: 'quiet' });
   if (one.also_read_by.length > 0)
     lines.push({ text: `read too by ${one.also_read_by.join(', ')}: they see these messages again`, tone: 'warn' });
   for (const warning of one.warnings) lines.push({ text: warning, tone: 'warn' });
