@@ -1,7 +1,6 @@
 // What the page knows before it asks, and what this server can do.
 import { signal } from '@preact/signals';
 import { api } from '../api/client';
-import { asProblem } from './data';
 
 interface Facts {
   version: string;
@@ -35,26 +34,10 @@ export function lacks(scope: 'replay' | 'discard' | 'admin'): string | false {
   );
 }
 
-async function ask() {
+export async function askWho() {
   try {
     caller.value = await api<Caller>('/api/v1/session');
   } catch {
     caller.value = null;
-  }
-}
-
-// A server without operations has no buttons for them.
-export const hasOperations = signal<boolean | null>(null);
-
-export async function look() {
-  await ask();
-  try {
-    await api('/api/v1/operations?limit=1');
-    hasOperations.value = true;
-  } catch (error) {
-    const { status } = asProblem(error);
-    if (status === 404) hasOperations.value = false;
-    else if (status === 0) setTimeout(() => void look(), 2000);
-    else hasOperations.value = true;
   }
 }

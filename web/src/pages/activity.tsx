@@ -5,7 +5,6 @@ import { useList } from '../app/list';
 import { query, setQuery, to } from '../app/url';
 import { restoreOne } from '../parts/actions';
 import { Age, Empty, Title, Trouble, useCli, useTitle } from '../parts/bits';
-import { hasOperations } from '../app/facts';
 import { DataTable, type Column } from '../parts/table';
 
 function subjectHref(subject: string): string {
@@ -16,7 +15,7 @@ function subjectHref(subject: string): string {
 }
 
 function undoable(line: AuditLine): boolean {
-  return hasOperations.value === true && line.subject.startsWith('ltr_') && line.to === 'discarded';
+  return line.subject.startsWith('ltr_') && line.to === 'discarded';
 }
 
 const columns: Column<AuditLine>[] = [

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Dlq, Health, Issue, Operation, Page, Worker } from '../api/types';
 import { useShown } from '../app/data';
-import { facts, hasOperations } from '../app/facts';
+import { facts } from '../app/facts';
 import { count, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -99,10 +99,10 @@ export function Inbox() {
   const workers = useShown<Page<Worker>>('/api/v1/workers', { topics: ['workers'], every: 3000 });
   const dlqs = useShown<Page<Dlq>>('/api/v1/dlqs', { topics: ['letters', 'operations'] });
   const health = useShown<Health>('/actuator/health', { every: 5000 });
-  const stopped = useShown<Page<Operation>>(
-    hasOperations.value ? '/api/v1/operations?state=halted,awaiting_approval&limit=20' : null,
-    { topics: ['operations'], every: 5000 },
-  );
+  const stopped = useShown<Page<Operation>>('/api/v1/operations?state=halted,awaiting_approval&limit=20', {
+    topics: ['operations'],
+    every: 5000,
+  });
   const state = list.state.value;
   const needs = view[0] === '';
   const financial = new Set((dlqs.data?.items ?? []).filter((one) => one.class === 'financial').map((one) => one.name));

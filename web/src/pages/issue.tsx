@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { enc } from '../api/client';
 import type { Dlq, Issue as IssueType, Letter, Operation, Page } from '../api/types';
 import { useShown } from '../app/data';
-import { hasOperations, lacks } from '../app/facts';
+import { lacks } from '../app/facts';
 import { count, moment, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -80,7 +80,7 @@ function Shared({ issue }: { issue: IssueType }) {
 export function Issue({ id }: { id: string }) {
   const shown = useShown<IssueType>(`/api/v1/issues/${enc(id)}`, { topics: ['issues', 'letters', 'operations'] });
   const dlqs = useShown<Page<Dlq>>('/api/v1/dlqs', { topics: ['letters'] });
-  const operations = useShown<Page<Operation>>(hasOperations.value ? '/api/v1/operations?limit=100' : null, {
+  const operations = useShown<Page<Operation>>('/api/v1/operations?limit=100', {
     topics: ['operations'],
     every: 5000,
   });
@@ -101,21 +101,17 @@ export function Issue({ id }: { id: string }) {
   useKeys(
     one
       ? [
-          ...(hasOperations.value
-            ? [
-                { key: 'r', does: 'replay its open letters…', run: replay },
-                {
-                  key: 'd',
-                  does: 'discard its open letters…',
-                  run: () => void (open > 0 && (asking.value = 'discard')),
-                },
-              ]
-            : []),
+          { key: 'r', does: 'replay its open letters…', run: replay },
+          {
+            key: 'd',
+            does: 'discard its open letters…',
+            run: () => void (open > 0 && (asking.value = 'discard')),
+          },
           { key: 'm', does: 'mute…', run: () => void (asking.value = 'mute') },
           { key: 'v', does: 'resolve…', run: () => void (asking.value = 'resolve') },
         ]
       : [],
-    [hasOperations.value, one?.state, open],
+    [one?.state, open],
   );
   if (!one)
     return (
@@ -166,15 +162,13 @@ export function Issue({ id }: { id: string }) {
         {one.note && <q>{visible(one.note)}</q>}
       </p>
       <div class="bar" role="toolbar" aria-label="With this issue">
-        {hasOperations.value && (
-          <Act kind="main" run={replay} why={lacks('replay') || (open === 0 && 'no letter of it is open')}>
-            Replay {plural(open, 'open letter')}…
-          </Act>
-        )}
+        <Act kind="main" run={replay} why={lacks('replay') || (open === 0 && 'no letter of it is open')}>
+          Replay {plural(open, 'open letter')}…
+        </Act>
         {one.state !== 'resolved' && <Act run={() => (asking.value = 'resolve')}>Resolve…</Act>}
         {one.state !== 'muted' && one.state !== 'resolved' && <Act run={() => (asking.value = 'mute')}>Mute…</Act>}
         {closed && <Act run={() => void changeIssue(id, 'reopen', {}).then(shown.refresh)}>Reopen</Act>}
-        {hasOperations.value && open > 0 && <Act run={() => (asking.value = 'discard')}>Discard…</Act>}
+        {open > 0 && <Act run={() => (asking.value = 'discard')}>Discard…</Act>}
       </div>
       <div class="columns">
         <Section title="Last 24 hours">

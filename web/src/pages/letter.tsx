@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { enc } from '../api/client';
 import type { AuditLine, Letter as LetterType, Story } from '../api/types';
 import { useShown } from '../app/data';
-import { hasOperations, lacks } from '../app/facts';
+import { lacks } from '../app/facts';
 import { bytesText, exactMoment, moment, plural, size, span, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { now } from '../app/live';
@@ -133,7 +133,7 @@ export function Letter({ id }: { id: string }) {
   const editable = text !== null && parseTree(text) !== null;
   const replay = () => one && one.state === 'open' && void replayOne(one, null, '').then(letter.refresh);
   useKeys(
-    hasOperations.value && one
+    one
       ? [
           { key: 'r', does: 'replay', run: replay },
           {
@@ -145,7 +145,7 @@ export function Letter({ id }: { id: string }) {
           { key: 'u', does: 'undo the discard', run: () => one.state === 'discarded' && void restoreOne(id) },
         ]
       : [],
-    [hasOperations.value, one?.state, editable],
+    [one?.state, editable],
   );
   if (!one)
     return (
@@ -169,27 +169,25 @@ export function Letter({ id }: { id: string }) {
       >
         {errorText(one)}
       </Title>
-      {hasOperations.value && (
-        <div class="bar" role="toolbar" aria-label="With this letter">
-          <Act kind="main" run={replay} why={whyNot(one.state, 'open') || lacks('replay')}>
-            Replay
+      <div class="bar" role="toolbar" aria-label="With this letter">
+        <Act kind="main" run={replay} why={whyNot(one.state, 'open') || lacks('replay')}>
+          Replay
+        </Act>
+        {one.state === 'open' && (
+          <Act
+            run={() => (asking.value = 'edit')}
+            why={lacks('replay') || (value.loaded && !editable && 'only a whole JSON value can be edited here')}
+          >
+            Edit and replay…
           </Act>
-          {one.state === 'open' && (
-            <Act
-              run={() => (asking.value = 'edit')}
-              why={lacks('replay') || (value.loaded && !editable && 'only a whole JSON value can be edited here')}
-            >
-              Edit and replay…
-            </Act>
-          )}
-          {one.state === 'open' && (
-            <Act run={() => (asking.value = 'discard')} why={lacks('discard')}>
-              Discard…
-            </Act>
-          )}
-          {undoable && <Act run={() => void restoreOne(id)}>Undo the discard</Act>}
-        </div>
-      )}
+        )}
+        {one.state === 'open' && (
+          <Act run={() => (asking.value = 'discard')} why={lacks('discard')}>
+            Discard…
+          </Act>
+        )}
+        {undoable && <Act run={() => void restoreOne(id)}>Undo the discard</Act>}
+      </div>
       <div class="columns">
         <div>
           <Section title="Value">

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Letter } from '../api/types';
-import { hasOperations, lacks } from '../app/facts';
+import { lacks } from '../app/facts';
 import { count, plural } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -39,14 +39,12 @@ export function Letters() {
   const selection = () => (whole ? { q } : { ids: [...selected.value] });
   const start = (kind: 'replay' | 'discard') => () => ticked > 0 && void plan(kind, selection());
   useKeys(
-    hasOperations.value
-      ? [
-          { key: 'r', does: 'replay the selection…', run: start('replay') },
-          { key: 'd', does: 'discard the selection…', run: start('discard') },
-          { key: 'u', does: 'select nothing', run: () => (selected.value = new Set()) },
-        ]
-      : [],
-    [hasOperations.value, q],
+    [
+      { key: 'r', does: 'replay the selection…', run: start('replay') },
+      { key: 'd', does: 'discard the selection…', run: start('discard') },
+      { key: 'u', does: 'select nothing', run: () => (selected.value = new Set()) },
+    ],
+    [q],
   );
   const many = !state.count.exact
     ? `more than ${count(state.count.value)} letters`
@@ -54,22 +52,22 @@ export function Letters() {
   return (
     <>
       <Title aside={<span role="status">{state.loading ? 'looking…' : many}</span>}>Letters</Title>
-      {hasOperations.value && (
-        <div class="bar" role="toolbar" aria-label="With the selection">
-          <Act kind="main" run={start('replay')} why={why}>
-            Replay {meant > 0 ? plural(meant, 'letter') : 'selection'}…
-          </Act>
-          <Act run={start('discard')} why={ticked > 0 && lacks('discard')}>
+      <div class="bar" role="toolbar" aria-label="With the selection">
+        <Act kind="main" run={start('replay')} why={why}>
+          Replay {meant > 0 ? plural(meant, 'letter') : 'selection'}…
+        </Act>
+        {ticked > 0 && (
+          <Act run={start('discard')} why={lacks('discard')}>
             Discard…
           </Act>
-          {ticked > 0 && !whole && ticked === state.items.length && state.count.value > ticked && (
-            <button type="button" class="quiet-button" onClick={() => (everything.value = true)}>
-              All {count(ticked)} loaded are selected. Select all {count(state.count.value)} that match
-            </button>
-          )}
-          {whole && <span>All that match the query are selected.</span>}
-        </div>
-      )}
+        )}
+        {ticked > 0 && !whole && ticked === state.items.length && state.count.value > ticked && (
+          <button type="button" class="quiet-button" onClick={() => (everything.value = true)}>
+            All {count(ticked)} loaded are selected. Select all {count(state.count.value)} that match
+          </button>
+        )}
+        {whole && <span>All that match the query are selected.</span>}
+      </div>
       {state.fresh > 0 && (
         <p class="fresh">
           <button
@@ -91,7 +89,7 @@ export function Letters() {
           label="Letters"
           total={state.count.value}
           near={list.more}
-          {...(hasOperations.value ? { selected } : {})}
+          selected={selected}
         />
       )}
       {!state.loading && !state.problem && state.items.length === 0 && (

@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { api, signedOut } from '../api/client';
 import type { Operation, Page } from '../api/types';
 import { useShown } from '../app/data';
-import { caller, facts, hasOperations, look } from '../app/facts';
+import { askWho, caller, facts } from '../app/facts';
 import { visible } from '../app/format';
 import { keys, useKeys } from '../app/keys';
 import { link, liveWord, missed, paused, reconnect, togglePause } from '../app/live';
@@ -34,15 +34,11 @@ const tabs: Tab[] = [
   { name: 'Status', href: '/status', under: /^\/status/, key: 'g s' },
 ];
 
-function visibleTabs(): Tab[] {
-  return tabs.filter((tab) => tab.href !== '/operations' || hasOperations.value !== false);
-}
-
 function Running() {
-  const { data } = useShown<Page<Operation>>(
-    hasOperations.value ? '/api/v1/operations?state=running,paused,halted&limit=20' : null,
-    { topics: ['operations'], every: 3000 },
-  );
+  const { data } = useShown<Page<Operation>>('/api/v1/operations?state=running,paused,halted&limit=20', {
+    topics: ['operations'],
+    every: 3000,
+  });
   const items = data?.items ?? [];
   if (items.length === 0) return null;
   const halted = items.filter((one) => one.state === 'halted').length;
@@ -143,7 +139,7 @@ function SignIn() {
             }
             signedOut.value = false;
             reconnect();
-            void look();
+            void askWho();
           });
         }}
       >
@@ -202,17 +198,14 @@ function Said() {
 
 export function Frame({ children }: { children: ComponentChildren }) {
   const keysOpen = useSignal(false);
-  useEffect(() => void look(), []);
-  useKeys(
-    [
-      { key: '?', does: 'this list', run: () => (keysOpen.value = true) },
-      { key: 'p', does: 'hold still, go on', run: togglePause },
-      { key: 't', does: 'light or dark', run: toggleTheme },
-      { key: 'c', does: 'copy the command line', run: () => void navigator.clipboard?.writeText(cliLine.value) },
-      ...visibleTabs().map((tab) => ({ key: tab.key, does: tab.name, run: () => go(tab.href) })),
-    ],
-    [hasOperations.value],
-  );
+  useEffect(() => void askWho(), []);
+  useKeys([
+    { key: '?', does: 'this list', run: () => (keysOpen.value = true) },
+    { key: 'p', does: 'hold still, go on', run: togglePause },
+    { key: 't', does: 'light or dark', run: toggleTheme },
+    { key: 'c', does: 'copy the command line', run: () => void navigator.clipboard?.writeText(cliLine.value) },
+    ...tabs.map((tab) => ({ key: tab.key, does: tab.name, run: () => go(tab.href) })),
+  ]);
   if (signedOut.value) return <SignIn />;
   void theme.value;
   return (
@@ -239,7 +232,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
           </button>
         </div>
         <nav aria-label="Pages">
-          {visibleTabs().map((tab) => (
+          {tabs.map((tab) => (
             <a key={tab.name} href={tab.href} aria-current={tab.under.test(here.value.path) ? 'page' : undefined}>
               {tab.name}
             </a>
