@@ -301,14 +301,14 @@ cli::Ran run_demo(const cli::Arguments& arguments, const cli::CliContext& contex
     std::_Exit(exit_status::kError);
   });
   if (!instance) return broken(instance.error().message + "; another address: bartleby demo --listen 127.0.0.1:1854");
-  auto client = cli::ApiClient::open("http://" + (*instance)->address(), "");
+  auto client = cli::ApiClient::open((*instance)->address(), "");
   if (!client) return std::unexpected(client.error());
   std::expected<DemoAccount, Failure> account = Demo(std::move(*client), **receiver, *messages, context).run();
   if (account) {
     *context.out << account->text() << '\n';
     if (!account->adds_up()) *context.err << "it does not add up\n";
     if (context.terminal.value_or(false) || arguments.has("--stay")) {
-      *context.out << "look at http://" << (*instance)->address() << "; Ctrl-C ends it" << std::endl;
+      *context.out << "look at " << (*instance)->address() << "; Ctrl-C ends it" << std::endl;
       cli::Interrupt interrupt;
       while (!interrupt.wait(std::chrono::hours(1))) {
       }

@@ -68,7 +68,8 @@ def one_letter(api):
     assert status == 409 and answer["state"] == "resolved", answer
     for verb in ("replay", "discard", "restore"):
         assert post(api, f"/api/v1/letters/nobody:{verb}")[0] == 404
-        assert post(api, f"/api/v1/letters/{first}:{verb}", {"colour": "red"})[0] == 422
+        wrong = api.call("POST", f"/api/v1/letters/{first}:{verb}", '{"colour": "red"}', {"Content-Type": "x/json"})
+        assert wrong[0] == 422 and wrong[1]["errors"][0]["pointer"] == "/colour", wrong
     done = [line["action"] for line in api.call("GET", f"/api/v1/audit?subject={first}")[1]["items"]]
     assert done == ["succeeded", "replay", "restore", "discard"], done
 
