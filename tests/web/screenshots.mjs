@@ -37,12 +37,12 @@ try {
   const shots = Object.keys(pages).map((name) => ({
     name,
     file: name,
-    width: 1280,
-    height: 800,
+    width: 1200,
+    height: 750,
     colorScheme: 'light',
   }));
-  for (const name of ['inbox', 'letter', 'issue']) {
-    shots.push({ name, file: `${name}-dark`, width: 1280, height: 800, colorScheme: 'dark' });
+  for (const name of ['inbox', 'operation-halted']) {
+    shots.push({ name, file: `${name}-dark`, width: 1200, height: 750, colorScheme: 'dark' });
     shots.push({ name, file: `${name}-narrow`, width: 360, height: 720, colorScheme: 'light' });
   }
   for (const { name, file, width, height, colorScheme } of shots) {
