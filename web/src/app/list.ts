@@ -8,6 +8,7 @@ import { listen, paused, type Topic } from './live';
 
 const PAGE = 100;
 const LARGE_PAGE = 500;
+const NEAR_TOP = 200; // px
 
 export interface Listed<T> {
   items: T[];
@@ -46,7 +47,11 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
       quietly();
     }
   };
-  const renew = () =>
+  const renew = () => {
+    if (busy) {
+      again = true;
+      return;
+    }
     void load(async () => {
       const limit = Math.min(LARGE_PAGE, Math.max(PAGE, state.value.items.length));
       const page = await api<Page<T>>(at(limit));
@@ -59,13 +64,14 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
       const next = rest.length > 0 ? state.value.next : page.next;
       state.value = { items: [...page.items, ...rest], next, count: page.count, loading: false, fresh: 0 };
     });
+  };
   // Somebody who has scrolled down reads: nothing may move under them.
   const quietly = () => {
     if (busy) {
       again = true;
       return;
     }
-    if (scrollY < 200) return renew();
+    if (scrollY < NEAR_TOP) return renew();
     void load(async () => {
       const page = await api<Page<T>>(at(PAGE));
       const known = new Set(state.value.items.map(idOf));
@@ -87,25 +93,29 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
   return { state, more, renew, quietly };
 }
 
-export function useList<T>(
-  path: string | null,
-  query: Query,
-  idOf: (one: T) => string,
-  topics: Topic[],
-  every?: number,
-): List<T> {
-  const list = useMemo(() => make<T>(path ?? '', query, idOf), [path, JSON.stringify(query)]);
+interface Following {
+  topics: Topic[];
+  every?: number; // ms; for what no event tells
+  inPlace?: boolean; // rows only change, none comes before another: nothing moves under a reader
+}
+
+export function useList<T>(path: string, query: Query, idOf: (one: T) => string, following: Following): List<T> {
+  const { topics, every, inPlace } = following;
+  const list = useMemo(() => make<T>(path, query, idOf), [path, JSON.stringify(query)]);
   useEffect(() => {
-    if (path === null) return;
+    const look = inPlace ? list.renew : list.quietly;
+    const scrolled = () => scrollY < NEAR_TOP && list.state.peek().fresh > 0 && list.renew();
     list.renew();
-    const timer = every ? setInterval(() => !document.hidden && !paused.value && list.quietly(), every) : undefined;
+    const timer = every ? setInterval(() => !document.hidden && !paused.value && look(), every) : undefined;
     const stop = listen((said) => {
-      if (topics.some((topic) => said.has(topic))) list.quietly();
+      if (topics.some((topic) => said.has(topic))) look();
     });
+    addEventListener('scroll', scrolled, { passive: true });
     return () => {
       stop();
       clearInterval(timer);
+      removeEventListener('scroll', scrolled);
     };
-  }, [list]);
+  }, [list, every, inPlace]);
   return list;
 }

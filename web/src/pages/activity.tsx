@@ -51,13 +51,10 @@ export function Activity() {
   const subject = query.value.get('subject') ?? '';
   useTitle('Activity');
   useCli(subject ? `bartleby audit ls ${subject}` : 'bartleby audit ls');
-  const list = useList<AuditLine>(
-    '/api/v1/audit',
-    subject ? { subject } : {},
-    (line) => String(line.line),
-    ['issues', 'operations', 'letters'],
-    5000,
-  );
+  const list = useList<AuditLine>('/api/v1/audit', subject ? { subject } : {}, (line) => String(line.line), {
+    topics: ['issues', 'operations', 'letters'],
+    every: 5000,
+  });
   const state = list.state.value;
   return (
     <>

@@ -92,7 +92,9 @@ export function Inbox() {
   const [, viewName, states] = view;
   useTitle('Inbox');
   useCli(`bartleby issues ls -s ${states}`);
-  const list = useList<Issue>('/api/v1/issues', { state: states }, (one) => one.id, ['issues', 'letters']);
+  const list = useList<Issue>('/api/v1/issues', { state: states }, (one) => one.id, {
+    topics: ['issues', 'letters'],
+  });
   const active = useShown<Page<Issue>>('/api/v1/issues?state=active&limit=1', { topics: ['issues'] });
   const muted = useShown<Page<Issue>>('/api/v1/issues?state=muted&limit=1', { topics: ['issues'] });
   const total = useShown<Page<Issue>>('/api/v1/issues?limit=1', { topics: ['issues'] });

@@ -84,13 +84,10 @@ export function Issue({ id }: { id: string }) {
     topics: ['operations'],
     every: 5000,
   });
-  const list = useList<Letter>(
-    '/api/v1/letters',
-    { q: `issue:${id}` },
-    (one) => one.id,
-    ['letters', 'operations'],
-    5000,
-  );
+  const list = useList<Letter>('/api/v1/letters', { q: `issue:${id}` }, (one) => one.id, {
+    topics: ['letters', 'operations'],
+    every: 5000,
+  });
   const asking = useSignal<'discard' | 'resolve' | 'mute' | null>(null);
   const one = shown.data;
   useTitle(one ? one.title : 'Issue');

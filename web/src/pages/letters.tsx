@@ -16,7 +16,9 @@ export function Letters() {
   const q = query.value.get('q') ?? '';
   useTitle(q ? `Letters ${q}` : 'Letters');
   useCli(q ? `bartleby letters ls -q ${quoted(q)}` : 'bartleby letters ls');
-  const list = useList<Letter>('/api/v1/letters', q ? { q } : {}, (one) => one.id, ['letters', 'operations']);
+  const list = useList<Letter>('/api/v1/letters', q ? { q } : {}, (one) => one.id, {
+    topics: ['letters', 'operations'],
+  });
   const state = list.state.value;
   const selected = useSignal<ReadonlySet<string>>(new Set());
   const everything = useSignal(false); // all that match, not only what is loaded

@@ -211,8 +211,7 @@ function Items({ one }: { one: OperationType }) {
     `/api/v1/operations/${enc(one.id)}/items`,
     result ? { result } : {},
     (item) => String(item.position),
-    ['operations'],
-    one.state === 'running' ? 2000 : undefined,
+    { topics: ['operations'], inPlace: true, ...(one.state === 'running' ? { every: 2000 } : {}) },
   );
   const state = list.state.value;
   return (

@@ -33,7 +33,10 @@ const columns: Column<Operation>[] = [
 export function Operations() {
   useTitle('Operations');
   useCli('bartleby ops ls');
-  const list = useList<Operation>('/api/v1/operations', {}, (one) => one.id, ['operations'], 3000);
+  const list = useList<Operation>('/api/v1/operations', {}, (one) => one.id, {
+    topics: ['operations'],
+    every: 3000,
+  });
   const state = list.state.value;
   return (
     <>
