@@ -79,6 +79,12 @@ void Router::answer(Request request, Respond respond) const {
     });
     return;
   }
+  if (pages_ && allowed.empty() && (request.method == "GET" || request.method == "HEAD"))
+    if (std::optional<Response> page = pages_(request)) {
+      unrouted_->count(page->status, Duration(0));
+      respond(std::move(*page));
+      return;
+    }
   Response refused = allowed.empty() ? problem(ProblemType::kNotFound, "no such path: " + request.path)
                                      : problem(ProblemType::kMethodNotAllowed, request.path + " takes " + allowed);
   if (!allowed.empty()) refused.headers.emplace_back("Allow", allowed);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,14 +68,18 @@ class Router {
   // For routes that answer at once.
   void add(std::string method, std::string pattern, RouteDocs docs, std::function<Response(Request&)> answer);
 
+  // Asked for what no route has; nullopt: it does not have it either. Not in the API's document.
+  void add_pages(std::function<std::optional<Response>(const Request&)> pages) { pages_ = std::move(pages); }
+
   void answer(Request request, Respond respond) const;
   const std::vector<Route>& routes() const { return routes_; }
 
-  // What no route has answered; the server adds what it has refused itself.
+  // Pages, and what no route has answered; the server adds what it has refused itself.
   RouteFigures& unrouted() const { return *unrouted_; }
 
  private:
   std::vector<Route> routes_;
+  std::function<std::optional<Response>(const Request&)> pages_;
   std::shared_ptr<RouteFigures> unrouted_ = std::make_shared<RouteFigures>();
 };
 

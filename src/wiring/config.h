@@ -102,6 +102,7 @@ struct Config {
   bool runs_workers = true;  // role `runtime`
   bool has_office = true;    // role `office`
   std::string data_dir;
+  std::string ui_dir;  // of --ui-dir alone: where the pages lie; empty: in the program
   Address listen;
   std::string advertise;
   LogFormat log_format = LogFormat::kText;

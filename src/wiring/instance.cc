@@ -22,6 +22,7 @@
 #include "runtime/pull_handler.h"
 #include "runtime/worker.h"
 #include "server/http_server.h"
+#include "server/pages.h"
 #include "server/routes/routes.h"
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
@@ -51,6 +52,13 @@ void raise_open_files() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::function<std::optional<Response>(const Request&)> pages_of(const Config& config) {
+  const PageFacts facts{.version = std::string(kVersion), .cluster = config.cluster_id};
+  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages(), facts)
+                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir), facts);
+  return [pages](const Request& request) { return pages->answer(request); };
 }
 
 }  // namespace
@@ -339,6 +347,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   };
   p.services.beat = [&p] { p.heartbeats->wake(); };
   add_all_routes(p.router, p.services);
+  if (p.office) p.router.add_pages(pages_of(p.config));
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
   std::vector<Parts::Prepared> prepared;

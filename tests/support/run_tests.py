@@ -198,6 +198,7 @@ def all_suites(build, seeds):
         Suite("replays", [python, str(ROOT / "tests/robustness/replays.py"), program], "lines"),
         Suite("demo", [python, str(ROOT / "tests/robustness/demo.py"), program], "lines"),
         Suite("api_spec", [python, str(ROOT / "tests/robustness/api_spec.py"), program], "lines"),
+        Suite("web", ["node", str(ROOT / "tests/web/run.mjs"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),
         Suite("house_rules", [python, str(house / "house_rules.py")], "lines"),
