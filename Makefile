@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
 .DEFAULT_GOAL := help
-.PHONY: help setup build install run test bench sim mutants asan tsan fuzz lint format check quick clean \
+.PHONY: help setup build install run test bench sim mutants asan tsan fuzz lint format check quick clean screenshots \
         setup-run setup-test setup-check test-programs
 
 help: ## show this list
@@ -30,6 +30,7 @@ run: build ## build and start a server with the embedded log: nothing else is ne
 	@build/bartleby serve
 
 test: setup-test build test-programs ## run all tests that a change must pass
+	@scripts/web --modules
 	@python3 tests/support/run_tests.py
 
 quick: setup-test build/dev/build.ninja ## while working: rebuild, run the unit tests only
@@ -66,13 +67,17 @@ fuzz: setup-check build/fuzz/build.ninja ## run each fuzz target for FUZZ_SECOND
 	@cmake --build build/fuzz
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+screenshots: setup-test build ## write every page of the web UI to docs/screenshots
+	@scripts/web --modules
+	@node tests/web/screenshots.mjs build/bartleby docs/screenshots
+
 lint: setup-check build/clang/build.ninja ## formatting, clang-tidy, shellcheck
 	@scripts/lint
 
 format: setup-check ## format all C++ sources
 	@scripts/format
 
-check: setup-check ## the long proof: both compilers, sanitizers, long runs of processes, coverage, mutants, 200000 seeds, fuzzing
+check: setup-check ## the long proof: both compilers, sanitizers, long runs of processes, made-up requests, coverage, mutants, 200000 seeds, fuzzing
 	@scripts/check
 
 clean: ## remove everything that was built

@@ -70,8 +70,6 @@ struct Response {
 
 using Respond = std::move_only_function<void(Response)>;
 
-// Percent-decoding; nullopt: not well formed.
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank = false);
 std::vector<std::pair<std::string, std::string>> parse_url_query(std::string_view text);
 // 0 or more; nullopt for anything else.
 std::optional<std::int64_t> whole_number(std::string_view text);

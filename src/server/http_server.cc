@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/death_point.h"
+#include "codec/percent.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -154,7 +155,8 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<State> self) {
       if (open.size() >= 2 * (connections + 10)) std::erase_if(open, [](const auto& c) { return c.expired(); });
       open.push_back(connection);
     }
-    asio::co_spawn(strand, serve(self, std::move(connection)), [self](std::exception_ptr) { --self->connections; });
+    asio::co_spawn(strand, serve(self, std::move(connection)),
+                   [self](const std::exception_ptr&) { --self->connections; });
   }
 }
 
@@ -351,7 +353,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
                                              std::to_string(state->options.port) + ": " + failed.message());
   state->port = state->acceptor.local_endpoint().port();
   asio::co_spawn(state->acceptor.get_executor(), state->accept(state),
-                 [state](std::exception_ptr) { state->accepting = false; });
+                 [state](const std::exception_ptr&) { state->accepting = false; });
   for (std::size_t i = 0; i < state->options.threads; ++i)
     state->threads.emplace_back([context = &state->context] { context->run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
@@ -359,7 +361,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
 
 HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-HttpServer::~HttpServer() { stop(); }
+HttpServer::~HttpServer() { stop(); }  // NOLINT(bugprone-exception-escape): only a broken mutex throws
 
 std::uint16_t HttpServer::port() const { return state_->port; }
 

@@ -22,6 +22,7 @@ constexpr std::array kRows = {
     Row{ProblemType::kNotFound, 404, "not-found", "There is no such thing"},
     Row{ProblemType::kMethodNotAllowed, 405, "method-not-allowed", "The thing does not take this method"},
     Row{ProblemType::kConflict, 409, "conflict", "Something else stands in the way"},
+    Row{ProblemType::kAmbiguousOffset, 409, "ambiguous-offset", "Several letters lie at this offset"},
     Row{ProblemType::kWrongState, 409, "wrong-state", "It is not in the state for this"},
     Row{ProblemType::kGone, 410, "gone", "It is no more"},
     Row{ProblemType::kStale, 412, "stale", "It is not what the caller has seen"},
@@ -42,7 +43,7 @@ const Row& row(ProblemType type) { return kRows.at(static_cast<std::size_t>(type
 int status_of(ProblemType type) { return row(type).status; }
 std::string_view name(ProblemType type) { return row(type).name; }
 
-Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors) {
+Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors) {
   const Row& r = row(type);
   json::object body;
   body["type"] = "/problems/" + std::string(r.name);

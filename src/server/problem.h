@@ -19,6 +19,7 @@ enum class ProblemType : std::uint8_t {
   kNotFound,
   kMethodNotAllowed,
   kConflict,
+  kAmbiguousOffset,
   kWrongState,
   kGone,
   kStale,
@@ -40,7 +41,7 @@ struct FieldError {
   std::string detail;
 };
 
-Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors = {});
+Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors = {});
 
 // An error of a port, as this server's callers see it.
 Response problem(const Error& error);

@@ -101,6 +101,7 @@ Bytes Redaction::value(const Bytes& value) const {
   options.max_depth = kDeepest;
   json::error_code failed;
   json::value parsed = json::parse(*value, failed, {}, options);
+  if (failed == json::error::too_deep) return Bytes(kHidden);  // what cannot be looked through is not shown
   if (failed) return value;
   Steps path;
   if (!redact(parsed, path)) return value;

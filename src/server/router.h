@@ -10,6 +10,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,17 +109,20 @@ class Router {
   // Asked next; it may answer instead of the route, or listen to the route's answer.
   using Memory = std::function<std::optional<Response>(const Request&, const Route&, Respond&)>;
   void set_memory(Memory memory) { memory_ = std::move(memory); }
+  // Asked for what no route has; nullopt: it does not have it either. Not in the API's document.
+  void add_pages(std::function<std::optional<Response>(const Request&)> pages) { pages_ = std::move(pages); }
 
   void answer(Request request, Respond respond) const;
   const std::vector<Route>& routes() const { return routes_; }
 
-  // What no route has answered; the server adds what it has refused itself.
+  // Pages, and what no route has answered; the server adds what it has refused itself.
   RouteFigures& unrouted() const { return *unrouted_; }
 
  private:
   std::vector<Route> routes_;
   Guard guard_;
   Memory memory_;
+  std::function<std::optional<Response>(const Request&)> pages_;
   std::shared_ptr<RouteFigures> unrouted_ = std::make_shared<RouteFigures>();
 };
 

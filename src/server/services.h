@@ -10,6 +10,9 @@
 
 #include "base/clock.h"
 #include "office/news.h"
+#include "office/operation_runner.h"
+#include "office/operations.h"
+#include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
 #include "ports/store.h"
@@ -29,9 +32,11 @@ struct Services {
   bool office = true;  // state that all processes share is shown by those with this role
   Broker* broker = nullptr;
   Counters* counters = nullptr;
-  Store* store = nullptr;            // of the office; null without the role, and then there are no routes of it
-  News* news = nullptr;              // likewise
-  Operations* operations = nullptr;  // likewise
+  Archive* archive = nullptr;
+  Store* store = nullptr;             // of the office; null without the role, and then there are no routes of it
+  News* news = nullptr;               // likewise
+  Operations* operations = nullptr;   // likewise
+  OperationRunner* runner = nullptr;  // likewise
   AccessControl* access = nullptr;
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "codec/match.h"
 #include "engine/config.h"
+#include "office/retention.h"
 #include "server/access_options.h"
 #include "wiring/config_check.h"
 #include "wiring/config_node.h"
@@ -103,11 +104,21 @@ struct HeartbeatConfig {
   std::map<std::string, std::uint32_t> expect;  // worker → live instances
 };
 
+struct OfficeConfig {
+  std::string archive_dir;
+  Duration undo{};
+  std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
+
+  // Of the first pattern that matches; without one, the defaults.
+  DlqRule rule_of(const std::string& dlq) const;
+};
+
 struct Config {
   std::string cluster_id;
   bool runs_workers = true;  // role `runtime`
   bool has_office = true;    // role `office`
   std::string data_dir;
+  std::string ui_dir;  // of --ui-dir alone: where the pages lie; empty: in the program
   Address listen;
   std::string advertise;
   LogFormat log_format = LogFormat::kText;
@@ -115,6 +126,7 @@ struct Config {
   AccessOptions access;
   RedactionRules redact;
   HeartbeatConfig heartbeats;
+  OfficeConfig office;
   std::vector<BrokerConfig> brokers;  // at least one; the first is the default
   std::vector<WorkerConfig> workers;
   std::vector<ChannelConfig> channels;

@@ -192,7 +192,9 @@ const KeyTree* ConfigChecker::find(const ConfigEntry& entry, const KeyTree& tree
                                   : "unknown kind; did you mean " + meant + "?");
       return nullptr;
     }
-    if (is_name(entry.key)) return child;
+    std::string name = entry.key;
+    if (path == "dlqs") std::ranges::replace(name, '*', '_');  // these may be patterns
+    if (is_name(name)) return child;
     mistakes_.add(entry.origin, path, "got the name " + quote(entry.key) + ", wants 1 to 200 letters, digits, . _ -");
     return nullptr;
   }

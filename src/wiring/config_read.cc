@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/glob.h"
 #include "codec/json_text.h"
 #include "codec/topic_name.h"
 
@@ -245,6 +246,25 @@ RedactionRules read_redaction(const ConfigNode& root) {
 
 }  // namespace
 
+OfficeConfig read_office(const ConfigNode& resolved) {
+  OfficeConfig out;
+  const ConfigNode& office = at(resolved, "office");
+  out.undo = duration(office, "undo");
+  const ConfigNode* archive = office.find("archive");
+  const ConfigNode* dir = archive == nullptr ? nullptr : archive->find("dir");
+  out.archive_dir = dir != nullptr ? dir->text : text(resolved, "data_dir") + "/archive";
+  if (const ConfigNode* dlqs = resolved.find("dlqs"))
+    for (const ConfigEntry& entry : dlqs->entries) {
+      DlqRule rule;
+      rule.dlq_class = text(entry.value, "class") == "financial" ? DlqClass::kFinancial : DlqClass::kNormal;
+      rule.keep =
+          at(entry.value, "retention").is_null() ? std::nullopt : std::optional(duration(entry.value, "retention"));
+      rule.then = text(entry.value, "then") == "purge" ? Then::kPurge : Then::kArchive;
+      out.dlqs.emplace_back(entry.key, rule);
+    }
+  return out;
+}
+
 Config read_config(ConfigNode resolved) {
   Config out;
   out.cluster_id = text(resolved, "cluster_id");
@@ -264,6 +284,7 @@ Config read_config(ConfigNode resolved) {
   out.access = read_access(resolved);
   out.redact = read_redaction(resolved);
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));
+  out.office = read_office(resolved);
   for (const ConfigEntry& entry : at(resolved, "brokers").entries) out.brokers.push_back({entry.key});
   if (const ConfigNode* workers = resolved.find("workers"))
     for (const ConfigEntry& entry : workers->entries) out.workers.push_back(read_worker(entry.key, entry.value));
@@ -271,6 +292,12 @@ Config read_config(ConfigNode resolved) {
     for (const ConfigEntry& entry : channels->entries) out.channels.push_back(read_channel(entry.key, entry.value));
   out.effective = std::move(resolved);
   return out;
+}
+
+DlqRule OfficeConfig::rule_of(const std::string& dlq) const {
+  for (const auto& [pattern, rule] : dlqs)
+    if (glob_matches(pattern, dlq)) return rule;
+  return {};
 }
 
 std::vector<std::optional<Match>> WorkerConfig::case_matches() const {

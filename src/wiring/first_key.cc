@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/whole_file.h"
 #include "office/keys.h"
-#include "wiring/office_key.h"
 
 namespace bartleby {
 
@@ -24,7 +24,7 @@ Result<void> first_admin_key(Store& store, const std::string& data_dir, const Cl
         make_key(connection, wanted, {.name = "office", .reason = "no key may administrate", .request_id = {}}, now);
     if (!key) return std::unexpected(key.error());
     made = true;
-    return keep_secret(path, key->second + "\n");  // a key that nobody can read must not stay
+    return write_whole_file(path, key->second + "\n", 0600);  // a key that nobody can read must not stay
   });
   if (!written) return written;
   if (made)

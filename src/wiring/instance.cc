@@ -9,6 +9,7 @@
 #include "adapters/counters/embedded/embedded_counters.h"
 #include "base/version.h"
 #include "codec/journal.h"
+#include "server/pages.h"
 #include "server/routes/routes.h"
 #include "wiring/first_key.h"
 #include "wiring/instance_parts.h"
@@ -29,6 +30,13 @@ void raise_open_files() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::function<std::optional<Response>(const Request&)> pages_of(const Config& config) {
+  const PageFacts facts{.version = std::string(kVersion), .cluster = config.cluster_id};
+  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages(), facts)
+                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir), facts);
+  return [pages](const Request& request) { return pages->answer(request); };
 }
 
 }  // namespace
@@ -183,7 +191,13 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.services.broker = p.broker.get();
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
-  if (p.office) p.services.store = &p.office->store(), p.services.news = &p.office->news();
+  if (p.office) {
+    p.services.store = &p.office->store();
+    p.services.news = &p.office->news();
+    p.services.archive = &p.office->archive();
+    p.services.operations = &p.office->operations();
+    p.services.runner = &p.office->runner();
+  }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
   p.services.workers = [&p] {
@@ -207,6 +221,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
         !put)
       return std::unexpected(put.error());
   add_all_routes(p.router, p.services);
+  if (p.office) p.router.add_pages(pages_of(p.config));
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
   std::vector<Parts::Prepared> prepared;
@@ -284,6 +299,7 @@ Result<void> Instance::reload(Config fresh) {
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
+  p.config.office.dlqs = std::move(fresh.office.dlqs);
   p.config.effective = std::move(fresh.effective);
   p.heartbeats->beat();
   p.tell_office();
@@ -300,6 +316,7 @@ bool Instance::stop() {
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
   const bool whole = p.stop_workers(leaving);
+  if (p.office) p.office->runner().end_watching();  // requests that wait are answered while there is a server
   if (p.server) p.server->stop();
   p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();

@@ -23,6 +23,7 @@ std::string host_name() {
 }  // namespace
 
 std::string Instance::Parts::instance_of(const std::string& worker) const {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets one
   if (const char* given = std::getenv("BARTLEBY_INSTANCE"); given != nullptr && *given != '\0') return given;
   const std::string port = std::to_string(config.listen.port);
   return worker + "-" + host_name() + (port == kDefaultPort ? "" : "-" + port);
@@ -138,7 +139,6 @@ void Instance::Parts::tell_office() {
 void Instance::Parts::follow_consumers() {
   if (!office) return;
   const bool local = config.listen.loopback();
-  services.operations = &office->operations();
   services.broadcasting = &broadcasting;
   services.check_consumer = [this, local](const Consumer& consumer) -> Result<void> {
     const auto worker = worker_of(consumer, config.cluster_id, local);

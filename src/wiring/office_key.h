@@ -4,7 +4,6 @@
 // would turn replays that are on their way into ordinary messages.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "codec/replay_header.h"
@@ -12,9 +11,6 @@
 namespace bartleby {
 
 Result<OfficeKey> office_key(const std::string& data_dir);
-
-// A file that its owner alone may read; whole or not at all: a crash in the middle must not leave half a key.
-Result<void> keep_secret(const std::filesystem::path& path, const std::string& secret);
 
 // 64 random bits as 16 hexadecimal digits.
 std::string random_hex();

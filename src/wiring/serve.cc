@@ -31,6 +31,7 @@ Runs workers and the HTTP API on the embedded log. Without a file it runs with d
   --to URL           one worker that posts every message there; wants --topic
   --topic TOPIC      what that worker reads; it has the topic's name
   --log text|json    how events are written to stderr             (default text)
+  --ui-dir DIR       take the pages from this folder, to work on them; see CONTRIBUTING.md
 
   bartleby serve
   bartleby serve --topic orders --to http://localhost:3000/orders
@@ -42,6 +43,7 @@ SIGTERM stops it cleanly, SIGHUP reads the configuration again.
 struct Options {
   std::optional<std::string> file;
   std::vector<ConfigFlag> flags;
+  std::string ui_dir;
 };
 
 int refuse(const std::string& what) {
@@ -81,7 +83,8 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
       name = name.substr(0, equals);
     }
     const bool known = name == "-c" || name == "--config" || name == "--data-dir" || name == "--listen" ||
-                       name == "--to" || name == "--topic" || name == "--log" || name == "--roles";
+                       name == "--to" || name == "--topic" || name == "--log" || name == "--roles" ||
+                       name == "--ui-dir";
     if (!known) return refuse("unknown option '" + std::string(name) + "'");
     if (!value) {
       if (i + 1 == arguments.size()) return refuse("'" + std::string(name) + "' wants a value");
@@ -92,6 +95,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     if (name == "--listen") options.flags.push_back({"--listen", {"listen"}, *value});
     if (name == "--log") options.flags.push_back({"--log", {"log", "format"}, *value});
     if (name == "--roles") options.flags.push_back({"--roles", {"roles"}, *value});
+    if (name == "--ui-dir") options.ui_dir = *value;
     if (name == "--to") to = *value;
     if (name == "--topic") topic = *value;
   }
@@ -146,6 +150,7 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
     std::cerr << config.error();
     return kUsage;
   }
+  config->ui_dir = options.ui_dir;
   // Blocked before the first thread starts, so that all inherit it and only this one takes them.
   sigset_t signals;
   sigemptyset(&signals);

@@ -206,6 +206,49 @@ def whoever_fails_often_waits(program):
             server.end()
 
 
+def die(server, admin, value, headers=None):
+    """A message that becomes a letter."""
+    assert server.ask("POST", "/api/v1/topics/pulled/messages", admin, value, headers)[0] == 200
+    claim = server.ask("POST", "/api/v1/workers/pulled/attempts:claim", admin, '{"wait": "20s"}')[2]
+    token = claim["attempts"][0]["token"]
+    assert claim["attempts"][0]["message"]["value"] == value, "who works gets the message as it is"
+    reject = '{"outcome": "reject", "error": {"type": "Boo", "message": "m"}}'
+    assert server.ask("POST", f"/api/v1/attempts/{token}:finish", None, reject)[0] == 204
+
+
+def an_operation_needs_the_scope_of_its_kind(program):
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(program, folder).start()
+        try:
+            admin = server.first_key()
+            replay, discard = (server.new_key(admin, one, scopes=["read", one])["key"] for one in ("replay", "discard"))
+            die(server, admin, '{"password": "hunter2"}')
+            wait_for("the letter", lambda: server.ask("GET", "/api/v1/letters", replay)[2]["count"]["value"] == 1)
+            at = f"/api/v1/letters/{server.ask('GET', '/api/v1/letters', replay)[2]['items'][0]['id']}"
+
+            def plan(key, **wanted):
+                status, _, answer = server.ask("POST", "/api/v1/operations", key, json.dumps({"q": "", **wanted}))
+                return answer["id"] if status == 201 else (status, answer.get("scope"))
+            for kind in ("discard", "restore", "purge"):
+                assert plan(replay, kind=kind) == (403, "discard"), kind
+            assert plan(discard, kind="replay") == (403, "replay")
+            # Whoever may not read messages may not find out by asking, either.
+            test = [{"op": "test", "path": "/password", "value": "hunter2"}]
+            assert plan(replay, kind="replay", q="key:x") == plan(replay, kind="replay", edit=test) == (403, "payload")
+            status, _, refused = server.ask("POST", f"{at}:replay", replay, json.dumps({"edit": test}))
+            assert (status, refused["scope"]) == (403, "payload")
+            planned = f"/api/v1/operations/{plan(replay, kind='replay')}"
+            for order in ("start", "pause", "resume", "cancel"):
+                status, _, refused = server.ask("POST", f"{planned}:{order}", discard, "{}")
+                assert (status, refused.get("scope")) == (403, "replay"), (order, refused)
+            assert server.ask("PATCH", planned, discard, '{"rate": 1}')[0] == 403
+            assert server.ask("POST", f"{planned}:cancel", replay, "{}")[2]["state"] == "cancelled"
+            assert server.ask("POST", f"{at}:discard", replay, "{}")[0] == 403
+            assert server.ask("POST", f"{at}:discard", discard, "{}")[0] == 200
+        finally:
+            server.end()
+
+
 def what_messages_hold_needs_a_scope(program):
     with tempfile.TemporaryDirectory() as folder:
         server = Server(program, folder).start()
@@ -215,12 +258,7 @@ def what_messages_hold_needs_a_scope(program):
             value = json.dumps({"user": {"name": "x", "password": "hunter2"}, "password": "again"})
             headers = {"Bartleby-Key": "secret-key", "Content-Type": "application/json",
                        "Bartleby-Headers": "W1siYXV0aG9yaXphdGlvbiIsImFIVnVkR1Z5TWc9PSJdXQ"}  # authorization: hunter2
-            assert server.ask("POST", "/api/v1/topics/pulled/messages", admin, value, headers)[0] == 200
-            claim = server.ask("POST", "/api/v1/workers/pulled/attempts:claim", admin, '{"wait": "20s"}')[2]
-            token = claim["attempts"][0]["token"]
-            assert claim["attempts"][0]["message"]["value"] == value, "who works gets the message as it is"
-            reject = '{"outcome": "reject", "error": {"type": "Boo", "message": "m"}}'
-            assert server.ask("POST", f"/api/v1/attempts/{token}:finish", None, reject)[0] == 204
+            die(server, admin, value, headers)
 
             def letters(key, query=""):
                 return server.ask("GET", f"/api/v1/letters?q={query}", key)
@@ -428,9 +466,9 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     good = True
     for check in (every_route_as_every_caller, nothing_is_public_that_is_not_listed, sessions,
-                  whoever_fails_often_waits, what_messages_hold_needs_a_scope, keys_are_kept_as_hashes,
-                  an_answer_is_given_again, a_proxy_names_people, listening_elsewhere_wants_keys,
-                  local_may_do_everything, command_line):
+                  whoever_fails_often_waits, an_operation_needs_the_scope_of_its_kind,
+                  what_messages_hold_needs_a_scope, keys_are_kept_as_hashes, an_answer_is_given_again,
+                  a_proxy_names_people, listening_elsewhere_wants_keys, local_may_do_everything, command_line):
         try:
             check(program)
             print(f"ok {check.__name__}")

@@ -148,7 +148,7 @@ def events(program):
         bartleby = started(program, folder)
         try:
             api = Checked(bartleby)
-            with Events(bartleby.port) as stream:
+            with Events(bartleby.port, "/api/v1/events?topics=letters,issues") as stream:
                 kind, snapshot, first = stream.next()
                 assert kind == "snapshot" and snapshot["issues"]["new"] == 0, snapshot
                 die(api, b"1")

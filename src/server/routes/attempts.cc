@@ -147,7 +147,7 @@ Response extend(const Services& services, Request& request) {
   if (auto mistakes = fields.mistakes()) return *mistakes;
   const auto deadline = services.open_attempts->extend(request.parameter("token"), *by);
   if (!deadline) return gone();
-  return json_response(json::object{{"deadline", json_time(*deadline)}});
+  return json_response(json::object{{"deadline", json_time(deadline)}});
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ constexpr std::string_view kVerdict = R"({"type": "object", "required": ["good",
 Response list_lines(const Services& services, const Request& request) {
   const auto paging = read_paging(request, kList);
   if (!paging) return paging.error();
-  std::optional<std::int64_t> before;
-  if (paging->after && !(before = whole_number(*paging->after))) return bad_cursor();
+  const std::optional<std::int64_t> before = paging->after ? whole_number(*paging->after) : std::nullopt;
+  if (paging->after && !before) return bad_cursor();
   const std::string_view subject = request.query_value("subject").value_or("");
   json::array items;
   std::optional<std::string> next;

@@ -7,6 +7,7 @@
 #include "server/channel_access.h"
 #include "server/job_state.h"
 #include "server/office_json.h"
+#include "server/operation_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
 
@@ -84,6 +85,7 @@ Response list_dead(const Services& services, const Request& request) {
 // has asked for these.
 Response requeue(const Services& services, const Request& request, OperationRequest wanted) {
   wanted.kind = OperationKind::kReplay;
+  wanted.settings = services.operations->defaults();
   wanted.settings.scope = ReplayScope::kGroup;
   wanted.settings.rate = 0;
   wanted.settings.canary = 0;
@@ -95,8 +97,10 @@ Response requeue(const Services& services, const Request& request, OperationRequ
   if (plan->letters > 0) {
     const auto started = services.operations->start(plan->id, actor);
     if (!started) return store_problem(started.error());
-    if (started->result == OperationChange::kConflict)
-      return problem(ProblemType::kConflict, "jobs of this consumer are being requeued by " + started->conflict);
+    if (started->result != OperationChange::kDone) {
+      if (const auto gone = services.operations->cancel(plan->id, actor); !gone) return store_problem(gone.error());
+      return operation_refused(*started, plan->id, OperationCause::kStart);
+    }
     body["operation"] = plan->id;
   }
   return json_response(body, 202);

@@ -6,6 +6,7 @@
 
 #include "codec/time_text.h"
 #include "server/office_json.h"
+#include "server/operation_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
 
@@ -13,7 +14,6 @@ namespace bartleby {
 namespace {
 
 constexpr std::string_view kList = "issues";
-constexpr std::size_t kLongestReason = 1000;
 
 constexpr std::string_view kIssues = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Issue"})");
 constexpr std::string_view kIssue = R"({"$ref": "#/components/schemas/Issue"})";
@@ -66,8 +66,8 @@ Response list_issues(const Services& services, const Request& request) {
   if (!paging) return paging.error();
   const auto states = states_of(request);
   if (!states) return states.error();
-  std::optional<IssueCursor> after;
-  if (paging->after && !(after = issue_cursor(*paging->after))) return bad_cursor();
+  const std::optional<IssueCursor> after = paging->after ? issue_cursor(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;

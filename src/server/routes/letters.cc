@@ -1,11 +1,10 @@
 // Letters: finding them, one with its bytes and its story. Everything here reads.
 #include "office/letters.h"
 
-#include <algorithm>
-
 #include "codec/query.h"
 #include "office/audit.h"
 #include "server/access.h"
+#include "server/letter_orders.h"
 #include "server/office_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
@@ -33,17 +32,6 @@ constexpr std::string_view kStory = R"({"type": "object", "additionalProperties"
       "items": {"$ref": "#/components/schemas/Letter"}},
     "audit": {"type": "array", "description": "newest first", "items": {"$ref": "#/components/schemas/AuditLine"}}}})";
 
-Response unknown_letter(const std::string& id) {
-  return problem(
-      ProblemType::kNotFound,
-      "no letter " + id.substr(0, 100) + "; if it was purged, /api/v1/audit?subject=" + id.substr(0, 100) + " tells");
-}
-
-// Whoever may ask whether a key or header is so and so can find out what it is.
-bool looks_into_payload(const QueryTerm& term) {
-  return term.field == QueryField::kKey || term.field == QueryField::kHeader || term.field == QueryField::kText;
-}
-
 Response list_letters(const Services& services, const Request& request) {
   const auto paging = read_paging(request, kList);
   if (!paging) return paging.error();
@@ -54,9 +42,9 @@ Response list_letters(const Services& services, const Request& request) {
                 "at character " + std::to_string(query.error().position + 1) + ": " + query.error().message),
         "position", query.error().position);
   const View view = view_of(services, request);
-  if (!view.payload && std::ranges::any_of(query->terms, looks_into_payload)) return lacks_scope(Scope::kPayload);
-  std::optional<LetterCursor> after;
-  if (paging->after && !(after = cursor_from_text(*paging->after))) return bad_cursor();
+  if (!view.payload && looks_into_messages(*query)) return lacks_scope(Scope::kPayload);
+  const std::optional<LetterCursor> after = paging->after ? cursor_from_text(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;

@@ -13,6 +13,9 @@ constexpr std::string_view kSchemas = R"({
       "position": {"type": "integer", "description": "of a query: the character, from 0"},
       "state": {"type": "string", "description": "in which the thing is"},
       "scope": {"type": "string", "description": "that the caller lacks"},
+      "candidates": {"type": "array", "description": "the letters that may be meant", "items": {"type": "object",
+        "required": ["id", "state", "dlq"], "additionalProperties": false, "properties": {"id": {"type": "string"},
+          "state": {"type": "string"}, "dlq": {"$ref": "#/components/schemas/Place"}}}},
       "errors": {"type": "array", "items": {"type": "object", "required": ["pointer", "detail"],
         "additionalProperties": false, "properties": {"pointer": {"type": "string"}, "detail": {"type": "string"}}}}}},
   "Time": {"type": "string", "description": "RFC 3339, UTC, milliseconds"},
@@ -74,6 +77,58 @@ constexpr std::string_view kSchemas = R"({
       "partitions": {"type": "integer", "description": "0: the topic is gone"},
       "intake_lag": {"type": "integer", "description": "records that are not taken in yet"},
       "missed": {"type": "integer", "description": "records that retention deleted before they were taken in"}}},
+  "Archive": {"type": "object", "additionalProperties": false,
+    "required": ["id", "dlq", "sha256", "letters", "here", "bytes", "first", "last", "created_at"], "properties": {
+      "id": {"type": "string"}, "dlq": {"type": "string"},
+      "sha256": {"type": "string", "description": "of the file, compressed JSON Lines"},
+      "letters": {"type": "integer", "description": "that went in"},
+      "here": {"type": "integer", "description": "that are still archived in it"}, "bytes": {"type": "integer"},
+      "first": {"$ref": "#/components/schemas/Time"}, "last": {"$ref": "#/components/schemas/Time"},
+      "created_at": {"$ref": "#/components/schemas/Time"}}},
+  "Halt": {"type": "object", "additionalProperties": false,
+    "description": "A replay stops by itself when more than so many percent of at least so many outcomes came back",
+    "properties": {"came_back": {"type": "integer"}, "of": {"type": "integer"}}},
+  "Edit": {"type": "array", "description": "JSON Patch (RFC 6902) of the value, which must be JSON",
+    "items": {"type": "object", "required": ["op", "path"], "properties": {
+      "op": {"enum": ["add", "remove", "replace", "move", "copy", "test"]}, "path": {"type": "string"},
+      "from": {"type": "string"}, "value": {}}}},
+  "Operation": {"type": "object", "additionalProperties": false,
+    "description": "Replay, discard, restore or purge of a selection of letters, from its plan to its end",
+    "required": ["id", "kind", "state", "version", "dlqs", "selection", "letters", "dealt_with", "results", "excluded",
+      "to", "also_read_by", "order_conflicts", "bytes", "seconds", "warnings", "actor", "reason", "note",
+      "created_at", "started_at", "ended_at"],
+    "properties": {"id": {"type": "string"}, "kind": {"enum": ["replay", "discard", "restore", "purge"]},
+      "state": {"enum": ["planned", "awaiting_approval", "running", "paused", "halted", "done", "cancelled", "failed"]},
+      "version": {"type": "integer"}, "dlqs": {"type": "array", "items": {"type": "string"}},
+      "selection": {"type": "string"}, "letters": {"type": "integer"},
+      "dealt_with": {"type": "integer", "description": "letters that were sent, changed or left out so far"},
+      "results": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "letters by result"},
+      "excluded": {"type": "array", "items": {"type": "object", "required": ["why", "count"],
+        "additionalProperties": false, "properties": {"why": {"type": "string"}, "count": {"type": "integer"}}}},
+      "to": {"type": "array", "items": {"type": "object", "required": ["topic", "group", "letters"],
+        "additionalProperties": false, "properties": {"topic": {"type": "string"}, "group": {"type": "string"},
+          "letters": {"type": "integer"}}}},
+      "also_read_by": {"type": "array", "items": {"type": "string"}, "description": "groups that will see it too"},
+      "order_conflicts": {"type": "integer", "description": "letters whose key had a newer message handled already"},
+      "bytes": {"type": "integer"}, "seconds": {"type": "integer", "description": "at the planned rate"},
+      "warnings": {"type": "array", "items": {"type": "string"}},
+      "previews": {"type": "array", "description": "what the edit makes of the first values", "items": {
+        "type": "object", "required": ["letter", "before", "after"], "additionalProperties": false, "properties": {
+          "letter": {"type": "string"}, "before": {"type": "string"}, "after": {"type": "string"}}}},
+      "rate": {"type": "integer"}, "canary": {"type": "integer"}, "halt": {"$ref": "#/components/schemas/Halt"},
+      "scope": {"enum": ["group", "topic"]}, "edit": {"$ref": "#/components/schemas/Edit"},
+      "actor": {"type": "string"}, "reason": {"type": "string"},
+      "note": {"type": "string", "description": "why it is where it is"},
+      "created_at": {"$ref": "#/components/schemas/Time"}, "started_at": {"type": ["string", "null"]},
+      "ended_at": {"type": ["string", "null"]}}},
+  "OperationItem": {"type": "object", "additionalProperties": false,
+    "required": ["position", "letter", "result", "replays", "note", "to", "changed_at"], "properties": {
+      "position": {"type": "integer"},
+      "letter": {"type": ["string", "null"], "description": "null: it is gone"},
+      "result": {"enum": ["pending", "sent", "succeeded", "passed", "came_back", "unknown", "skipped"]},
+      "replays": {"type": "integer", "description": "of the letter, before this one"}, "note": {"type": "string"},
+      "to": {"anyOf": [{"type": "null"}, {"$ref": "#/components/schemas/Place"}]},
+      "changed_at": {"$ref": "#/components/schemas/Time"}}},
   "AuditLine": {"type": "object", "additionalProperties": false,
     "required": ["line", "at", "actor", "action", "subject", "from", "to", "reason", "request_id"],
     "properties": {"line": {"type": "integer"}, "at": {"$ref": "#/components/schemas/Time"},
@@ -201,8 +256,11 @@ void add_all_routes(Router& router, const Services& services) {
   add_metrics_routes(router, services);
   if (services.store != nullptr) {
     add_letter_routes(router, services);
+    add_letter_order_routes(router, services);
+    add_operation_routes(router, services);
     add_issue_routes(router, services);
     add_dlq_routes(router, services);
+    add_archive_routes(router, services);
     add_audit_routes(router, services);
     add_key_routes(router, services);
     add_job_routes(router, services);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codec/base64.h"
+#include "codec/percent.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 

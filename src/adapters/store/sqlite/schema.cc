@@ -121,8 +121,19 @@ CREATE VIEW job AS
     FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.state IN (0, 1, 2);
 )";
 
+constexpr std::string_view kArchives = R"(
+INSERT INTO numbers VALUES('archive', 1);
+CREATE TABLE archives(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL, dlq TEXT NOT NULL, sha256 TEXT NOT NULL, letters INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, created_at INTEGER NOT NULL) STRICT;
+CREATE INDEX archives_by_id ON archives(id);
+-- Where the bytes of an archived letter are.
+CREATE TABLE archived(letter INTEGER PRIMARY KEY, archive INTEGER NOT NULL) STRICT;
+CREATE INDEX archived_in ON archived(archive);
+)";
+
 // Access: keys by the hash of their secret; sessions by the hash of their cookie; answers that are given again.
-constexpr std::string_view kSecond = R"(
+constexpr std::string_view kAccess = R"(
 CREATE TABLE keys(
   id TEXT PRIMARY KEY, name TEXT NOT NULL, hash BLOB NOT NULL, role TEXT NOT NULL, scopes INTEGER NOT NULL,
   created_at INTEGER NOT NULL, created_by TEXT NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER)
@@ -141,7 +152,7 @@ CREATE INDEX answers_by_time ON answers(at);
 )";
 
 // Channels and their consumers. `token` of a channel is a hash; that of a consumer goes out with every message.
-constexpr std::string_view kThird = R"(
+constexpr std::string_view kChannels = R"(
 CREATE TABLE channels(
   id TEXT PRIMARY KEY, name TEXT NOT NULL, token BLOB NOT NULL, partitions INTEGER NOT NULL,
   created_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -159,7 +170,7 @@ CREATE TABLE channel_messages(
 CREATE INDEX channel_messages_by_time ON channel_messages(taken_at);
 )";
 
-constexpr std::array<std::string_view, 3> kAll = {kFirst, kSecond, kThird};
+constexpr std::array<std::string_view, 4> kAll = {kFirst, kArchives, kAccess, kChannels};
 
 }  // namespace
 
