@@ -1,6 +1,7 @@
 # The front door. Each target that is meant for people has a line after ##; `make help` shows them.
 
 SEEDS ?= 10000
+OFFICE_SEEDS ?= 1000
 FROM ?= 1
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
@@ -45,15 +46,17 @@ bench: setup-test build/release/build.ninja build/simrel/build.ninja ## measure;
 	@mkdir -p build/bench
 	@build/release/bin/bench
 
-sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker, starting at seed FROM=1
+sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker and OFFICE_SEEDS=1000 of an office, from seed FROM=1
 	@cmake --build build/simrel --target sim
 	@ln -sfn simrel/bin/sim build/sim
 	@build/sim --seeds $(SEEDS) --from $(FROM)
+	@build/sim --office --seeds $(OFFICE_SEEDS) --from $(FROM)
 
-mutants: setup-test build/simrel/build.ninja ## break the engine in known ways; the simulation must catch each
+mutants: setup-test build/simrel/build.ninja ## break engine and office in known ways; the simulation must catch each
 	@cmake --build build/simrel --target sim
 	@ln -sfn simrel/bin/sim build/sim
 	@build/sim --mutants
+	@build/sim --office --mutants
 
 asan: setup-test build/asan/build.ninja ## all test programs under the address and undefined-behaviour sanitizers
 	@cmake --build build/asan

@@ -21,8 +21,8 @@ std::int64_t known(const OperationSeen& seen) {
 std::optional<std::string> reason_to_halt(const OperationSeen& seen, bool canary) {
   const std::int64_t judged = known(seen) - seen.settings.known_before;
   const std::int64_t came_back = with(seen, ItemResult::kCameBack) - seen.settings.came_back_before;
-  if (canary ? office_mutant(OfficeMutant::kCanaryNotJudged) : office_mutant(OfficeMutant::kHaltNotLookedAt))
-    return std::nullopt;
+  if (canary && office_mutant(OfficeMutant::kCanaryNotJudged)) return std::nullopt;
+  if (!canary && office_mutant(OfficeMutant::kHaltNotLookedAt)) return std::nullopt;
   if (judged <= 0 || came_back <= 0 || (!canary && judged < seen.settings.halt.of)) return std::nullopt;
   if (came_back * 100 <= judged * seen.settings.halt.percent) return std::nullopt;
   return std::to_string(came_back) + " of the first " + std::to_string(judged) + " came back, more than " +

@@ -105,10 +105,12 @@ void OfficeChecker::replayed(const TopicPartition& tp, const LogRecord& record) 
   if (!taken) broken("sent without being taken: " + mark->letter);
   const auto origin = origins_.find(mark->lineage);
   if (origin == origins_.end()) return broken("sent with a lineage that nobody has: " + mark->letter);
-  if (!record.key) return;
-  const auto [last, first] = last_sent_.try_emplace({mark->operation, tp.topic, *record.key}, origin->second);
-  if (!first && last->second >= origin->second) broken("out of order: " + mark->letter + " after a later one");
-  last->second = origin->second;
+  // A letter of a later life is all there is where the first was purged, or deleted before it was taken in.
+  if (!record.key || origin->second.second != mark->letter) return;
+  const Offset born = origin->second.first;
+  const auto [last, first] = last_sent_.try_emplace({mark->operation, tp.topic, *record.key}, born);
+  if (!first && last->second >= born) broken("out of order: " + mark->letter + " after a later one");
+  last->second = born;
 }
 
 // ---- The store after a transaction -------------------------------------------------------------------

@@ -30,7 +30,9 @@ class OfficeChecker {
       : store_(store), cluster_(cluster), key_(std::move(key)), coverage_(coverage) {}
 
   // ---- What the world says
-  void born(const std::string& lineage, Offset origin) { origins_[lineage] = origin; }
+  void born(const std::string& lineage, const std::string& letter, Offset origin) {
+    origins_[lineage] = {origin, letter};
+  }
   void dlq(const std::string& topic) { dlqs_.insert(topic); }
   void made_anew(const TopicPartition& dlq);
   void record_visible(const TopicPartition& tp, const LogRecord& record);
@@ -118,7 +120,7 @@ class OfficeChecker {
   std::map<TopicPartition, std::map<Offset, Dead>> dead_;
   std::set<TopicPartition> anew_;
   std::set<std::string> written_, arrived_;
-  std::map<std::string, Offset> origins_;                                          // of first lives, by lineage
+  std::map<std::string, std::pair<Offset, std::string>> origins_;  // first lives and their letters, by lineage
   std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;              // letter and life: the operation
   std::map<std::tuple<std::string, std::string, std::string>, Offset> last_sent_;  // operation, topic, key: the origin
   std::map<std::pair<std::string, std::uint32_t>, std::set<Verdict>> verdicts_;

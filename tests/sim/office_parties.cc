@@ -63,7 +63,7 @@ void OfficeWorld::one_dies() {
   if (random().chance(30)) record.headers.emplace_back("tenant", "acme");
   if (parts_ && random().chance(40))
     record.value = long_value(random(), static_cast<std::size_t>(random().between(300, 2500)));
-  checker_->born(message_id(facts), facts.offset);
+  checker_->born(message_id(facts), letter_id(facts), facts.offset);
   write_letter(group, facts, record);
 }
 

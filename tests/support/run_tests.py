@@ -22,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_PER_SUITE = 900
 SHOWN_LINES = 60
+SEEDS_PER_OFFICE = 20
 
 
 @dataclasses.dataclass
@@ -170,6 +171,10 @@ def program_suites(build, seeds):
         start, origin = fresh_seed()
         command = [str(build / "bin/sim"), "--seeds", str(seeds), "--from", str(start)]
         suites.append(Suite("sim", command, "whole", f"{seeds} seeds from {start} ({origin})"))
+        # A seed of the office writes to a real file: one takes as long as a few dozen of the engine's.
+        offices = max(1, seeds // SEEDS_PER_OFFICE)
+        command = [str(build / "bin/sim"), "--office", "--seeds", str(offices), "--from", str(start)]
+        suites.append(Suite("office_sim", command, "whole", f"{offices} seeds from {start} ({origin})"))
     return suites
 
 
@@ -179,6 +184,7 @@ def all_suites(build, seeds):
     suites = program_suites(build, seeds)
     if (ROOT / "tests/sim/main.cc").exists():
         suites.append(Suite("mutants", [str(build / "bin/sim"), "--mutant-seeds"], "lines"))
+        suites.append(Suite("office_mutants", [str(build / "bin/sim"), "--office", "--mutant-seeds"], "lines"))
     program = str(ROOT / "build/bartleby")
     suites += [
         Suite("cli", [python, str(house / "cli.py"), program], "lines"),
@@ -246,7 +252,7 @@ def write_results(path, results, seconds):
 def run(suites, results_path):
     started = time.monotonic()
     # The simulation uses all cores by itself, so it runs alone; the others share them.
-    alone = [suite for suite in suites if suite.name in ("sim", "mutants")]
+    alone = [suite for suite in suites if suite.name in ("sim", "mutants", "office_sim", "office_mutants")]
     shared = [suite for suite in suites if suite not in alone]
     results = []
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:

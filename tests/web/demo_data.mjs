@@ -76,7 +76,7 @@ export async function fillDemo(bartleby, size = 1) {
         deal_id: `deal_${5500 + i}`,
         amount_nano: 9007199254740993,
         currency: money[i % 3],
-        to: { iban: `DE8937040044053201${3000 + i}`, name: 'M. Nippers' },
+        to: { iban: `DE8937040044053201${3000 + i}`, name: 'Example Trading Ltd' },
         attempts: [],
         urgent: i % 2 === 0,
       }).replace('9007199254740992', '9007199254740993'),
