@@ -235,8 +235,9 @@ export const checks = [
         await page.getByText('Nothing has died here yet.').waitFor();
         let opened = false;
         await page.route('**/api/v1/**', (route) => {
-          if (route.request().url().endsWith('/api/v1/session')) {
-            opened = route.request().postData() === '{"key":"bk_new"}';
+          const asked = route.request();
+          if (asked.url().endsWith('/api/v1/session') && asked.method() === 'POST') {
+            opened = asked.postData() === '{"key":"bk_new"}';
             return route.fulfill({ status: opened ? 204 : 401 });
           }
           if (opened) return route.continue();
