@@ -147,6 +147,8 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, purge_commands());
   append(commands, archive_commands());
   append(commands, audit_commands());
+  append(commands, channels_commands());
+  append(commands, keys_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());
   append(commands, api_commands());

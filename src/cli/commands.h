@@ -22,6 +22,8 @@ std::vector<Command> dlqs_commands();
 std::vector<Command> archive_commands();
 std::vector<Command> purge_commands();
 std::vector<Command> audit_commands();
+std::vector<Command> channels_commands();
+std::vector<Command> keys_commands();
 std::vector<Command> config_commands();
 std::vector<Command> receiver_commands();
 std::vector<Command> api_commands();

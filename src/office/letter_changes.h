@@ -37,8 +37,8 @@ struct ChangedLetter {
 };
 
 struct ChangeOptions {
-  std::optional<Timestamp> undo_until{};   // of a discard
-  std::string detail{};                    // for the audit, as JSON
+  std::optional<Timestamp> undo_until{};          // of a discard
+  std::string detail{};                           // for the audit, as JSON
   const std::vector<LifeBytes>* lives = nullptr;  // what an archive gave back, for a restore
 };
 

@@ -165,6 +165,8 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
   error_code failed;
   Stream& stream = connection->stream;
   stream.socket().set_option(asio::ip::tcp::no_delay(true), failed);
+  const auto other_end = stream.socket().remote_endpoint(failed);
+  const std::string peer = failed ? "" : other_end.address().to_string();
   beast::flat_buffer buffer;
   while (!stopping) {
     http::request_parser<http::string_body> parser;
@@ -216,6 +218,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     Request request;
     request.method = std::string(message.method_string());
     request.request_id = "req_" + std::to_string(++requests);
+    request.peer = peer;
     const std::string_view target(message.target().data(), message.target().size());
     const std::size_t mark = target.find('?');
     const auto path = percent_decoded(target.substr(0, mark));

@@ -17,7 +17,8 @@ struct Row {
 constexpr std::array kRows = {
     Row{ProblemType::kMalformed, 400, "malformed", "The request cannot be read"},
     Row{ProblemType::kInvalidQuery, 400, "invalid-query", "The query makes no sense"},
-    Row{ProblemType::kForbidden, 403, "forbidden", "Not from here"},
+    Row{ProblemType::kUnauthenticated, 401, "unauthenticated", "Say who you are"},
+    Row{ProblemType::kForbidden, 403, "forbidden", "Not allowed"},
     Row{ProblemType::kNotFound, 404, "not-found", "There is no such thing"},
     Row{ProblemType::kMethodNotAllowed, 405, "method-not-allowed", "The thing does not take this method"},
     Row{ProblemType::kConflict, 409, "conflict", "Something else stands in the way"},
@@ -28,6 +29,7 @@ constexpr std::array kRows = {
     Row{ProblemType::kTooLarge, 413, "too-large", "Too large"},
     Row{ProblemType::kUnsupportedType, 415, "unsupported-type", "This content type is not read here"},
     Row{ProblemType::kInvalid, 422, "invalid", "A field has a value it cannot have"},
+    Row{ProblemType::kIdempotencyReuse, 422, "idempotency-reuse", "This key was used for another request"},
     Row{ProblemType::kTooMany, 429, "too-many", "Too many at once"},
     Row{ProblemType::kStoreUnavailable, 503, "store-unavailable", "The store does not answer"},
     Row{ProblemType::kBrokerUnavailable, 503, "broker-unavailable", "The broker does not answer"},

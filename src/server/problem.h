@@ -14,6 +14,7 @@ namespace bartleby {
 enum class ProblemType : std::uint8_t {
   kMalformed,
   kInvalidQuery,
+  kUnauthenticated,
   kForbidden,
   kNotFound,
   kMethodNotAllowed,
@@ -25,6 +26,7 @@ enum class ProblemType : std::uint8_t {
   kTooLarge,
   kUnsupportedType,
   kInvalid,
+  kIdempotencyReuse,
   kTooMany,
   kStoreUnavailable,
   kBrokerUnavailable,

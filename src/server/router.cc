@@ -43,6 +43,22 @@ bool matches(const Route& route, std::string_view path, std::map<std::string, st
 
 }  // namespace
 
+std::string Access::text() const {
+  switch (kind_) {
+    case Kind::kListed:
+      return "public";
+    case Kind::kOpen:
+      return "open";
+    case Kind::kTokens:
+      return std::string(which_);
+    case Kind::kScopes:
+      break;
+  }
+  std::string out;
+  for (const std::string_view scope : scopes_.names()) out += (out.empty() ? "" : "|") + std::string(scope);
+  return out;
+}
+
 void RouteFigures::count(int code, Duration took) {
   const int last = kFirstCode + static_cast<int>(by_code.size()) - 1;
   by_code[static_cast<std::size_t>(std::clamp(code, kFirstCode, last) - kFirstCode)].fetch_add(
@@ -73,6 +89,12 @@ void Router::answer(Request request, Respond respond) const {
     }
     request.parameters = std::move(parameters);
     const Instant began = system_now().steady;
+    auto instead = guard_ ? guard_(request, route) : std::nullopt;
+    if (!instead && memory_) instead = memory_(request, route, respond);
+    if (instead) {
+      route.figures->count(instead->status, system_now().steady - began);
+      return respond(std::move(*instead));
+    }
     route.answer(request, [began, figures = route.figures, respond = std::move(respond)](Response response) mutable {
       figures->count(response.status, system_now().steady - began);
       respond(std::move(response));

@@ -16,6 +16,7 @@
 #include "codec/match.h"
 #include "engine/config.h"
 #include "office/retention.h"
+#include "server/access_options.h"
 #include "wiring/config_check.h"
 #include "wiring/config_node.h"
 #include "wiring/config_values.h"
@@ -27,6 +28,8 @@ struct HttpHandlerConfig {
   std::string secret;  // empty: not signed
   std::vector<std::uint16_t> reject;
   bool allow_private = true;
+  std::vector<std::pair<std::string, std::string>> headers{};  // sent along; no key of the file
+  std::vector<std::string> copy{};                             // of the record; likewise
 };
 struct PullHandlerConfig {};
 struct BuiltinHandlerConfig {
@@ -79,6 +82,19 @@ struct WorkerConfig {
   EngineConfig engine() const;
 };
 
+struct ConsumerConfig {
+  std::string id, name, url, token;
+  std::string retry;   // JSON object of what was said; empty: nothing
+  std::string reject;  // JSON list
+  bool paused = false;
+};
+
+struct ChannelConfig {
+  std::string id, name, token;
+  std::int32_t partitions = 1;
+  std::vector<ConsumerConfig> consumers;
+};
+
 struct BrokerConfig {
   std::string name;  // the embedded log is the only kind
 };
@@ -107,10 +123,13 @@ struct Config {
   std::string advertise;
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
+  AccessOptions access;
+  RedactionRules redact;
   HeartbeatConfig heartbeats;
   OfficeConfig office;
   std::vector<BrokerConfig> brokers;  // at least one; the first is the default
   std::vector<WorkerConfig> workers;
+  std::vector<ChannelConfig> channels;
 
   std::vector<std::string> policies;  // names; what they say has gone into the workers
   ConfigNode effective;               // everything above as keys with their origin, for `config show` and for comparing

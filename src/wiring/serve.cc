@@ -27,7 +27,7 @@ Runs workers and the HTTP API on the embedded log. Without a file it runs with d
 
   -c FILE            the configuration; without it ./bartleby.yaml where there is one
   --data-dir DIR     where topics and offsets are kept            (default ./bartleby-data)
-  --listen A:P       where the API listens; loopback only         (default 127.0.0.1:1853)
+  --listen A:P       where the API listens; loopback without keys (default 127.0.0.1:1853)
   --to URL           one worker that posts every message there; wants --topic
   --topic TOPIC      what that worker reads; it has the topic's name
   --log text|json    how events are written to stderr             (default text)

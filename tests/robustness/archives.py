@@ -7,6 +7,7 @@ Usage: archives.py PROGRAM, which is the one of a test build: its clock can be h
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,8 @@ def archived_and_back(program):
         endpoint = Endpoint(lambda message: 422)
         arguments = worker_file(folder, endpoint.url)
         path = pathlib.Path(folder, "worker.yaml")
-        path.write_text(path.read_text() + 'dlqs:\n  "*": {retention: 30m}\n  other.dlq: {class: financial}\n')
+        without = path.read_text()
+        path.write_text(without + 'dlqs:\n  "*": {retention: 3650d}\n')
         bartleby = Bartleby(program, folder, arguments, {**os.environ, "BARTLEBY_TIME_SCALE": "600"})
 
         def run(*words):
@@ -44,6 +46,9 @@ def archived_and_back(program):
                 assert status == 200
             wait_for("the letters", lambda: len(letters(bartleby, "open")) == 3, 30)
             ids = sorted(letters(bartleby, "open"))
+            # How long letters are kept counts from the reload on.
+            path.write_text(without + 'dlqs:\n  "*": {retention: 30m}\n  other.dlq: {class: financial}\n')
+            bartleby.process.send_signal(signal.SIGHUP)
             wait_for("the archive", lambda: sorted(letters(bartleby, "archived")) == ids, 60)
             assert bartleby.call("GET", f"/api/v1/letters/{ids[0]}/value")[0] == 410, "its bytes are in the archive"
             archives = bartleby.get("/api/v1/archives")["items"]

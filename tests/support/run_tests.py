@@ -203,6 +203,8 @@ def all_suites(build, seeds):
         Suite("operations", [python, str(ROOT / "tests/robustness/operations.py"), program], "lines"),
         Suite("replays", [python, str(ROOT / "tests/robustness/replays.py"), program], "lines"),
         Suite("demo", [python, str(ROOT / "tests/robustness/demo.py"), program], "lines"),
+        Suite("access", [python, str(ROOT / "tests/robustness/access.py"), program], "lines"),
+        Suite("channels", [python, str(ROOT / "tests/robustness/channels.py"), program], "lines"),
         Suite("api_spec", [python, str(ROOT / "tests/robustness/api_spec.py"), program], "lines"),
         Suite("web", ["node", str(ROOT / "tests/web/run.mjs"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),

@@ -87,14 +87,18 @@ Response restore(const Services& services, const Request& request) {
 
 void add_archive_routes(Router& router, const Services& services) {
   router.add("GET", "/api/v1/archives",
-             {.summary = "Archives of letters, the newest first",
+             {.access = Scope::kRead,
+              .summary = "Archives of letters, the newest first",
               .query = {{"limit", "integer", "up to 500; 50"}, {"cursor", "string", "`next` of the page before"}},
               .answer = kArchives},
              [&services](Request& request) { return list(services, request); });
-  router.add("GET", "/api/v1/archives/{id}", {.summary = "One of them", .answer = kArchive},
+  router.add("GET", "/api/v1/archives/{id}", {.access = Scope::kRead, .summary = "One of them", .answer = kArchive},
              [&services](Request& request) { return show(services, request); });
   router.add("POST", "/api/v1/archives/{id}:restore",
-             {.summary = "Its letters are open again, with their bytes", .body = kRestore, .answer = kRestored},
+             {.access = Scope::kDiscard,
+              .summary = "Its letters are open again, with their bytes",
+              .body = kRestore,
+              .answer = kRestored},
              [&services](Request& request) { return restore(services, request); });
 }
 

@@ -61,7 +61,8 @@ Response verify(const Services& services) {
 
 void add_audit_routes(Router& router, const Services& services) {
   router.add("GET", "/api/v1/audit",
-             {.summary = "Who did what, newest first",
+             {.access = Scope::kRead,
+              .summary = "Who did what, newest first",
               .query = {{"subject", "string", "of one letter, issue, operation or key, by its id"},
                         {"limit", "integer", "up to 500; 50"},
                         {"cursor", "string", "`next` of the page before"}},
@@ -69,18 +70,19 @@ void add_audit_routes(Router& router, const Services& services) {
              [&services](Request& request) { return list_lines(services, request); });
   // Walking all lines takes a while, and the server has few threads: one at a time.
   const auto walking = std::make_shared<std::atomic<bool>>(false);
-  router.add("GET", "/api/v1/audit:verify",
-             {.summary = "Whether every line follows from the one before it", .answer = kVerdict},
-             [&services, walking](Request&) {
-               if (walking->exchange(true)) {
-                 Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
-                 busy.headers.emplace_back("Retry-After", "1");
-                 return busy;
-               }
-               Response answer = verify(services);
-               walking->store(false);
-               return answer;
-             });
+  router.add(
+      "GET", "/api/v1/audit:verify",
+      {.access = Scope::kRead, .summary = "Whether every line follows from the one before it", .answer = kVerdict},
+      [&services, walking](Request&) {
+        if (walking->exchange(true)) {
+          Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
+          busy.headers.emplace_back("Retry-After", "1");
+          return busy;
+        }
+        Response answer = verify(services);
+        walking->store(false);
+        return answer;
+      });
 }
 
 }  // namespace bartleby

@@ -260,7 +260,8 @@ void add_event_route(Router& router, const Services& services) {
   const std::string life = std::to_string(ms(services.clock->now().wall));
   router.add(
       "GET", "/api/v1/events",
-      {.summary = "Server-sent events: snapshot, then letter.arrived (counts), issue, operation, worker",
+      {.access = Scope::kRead,
+       .summary = "Server-sent events: snapshot, then letter.arrived (counts), issue, operation, worker",
        .query = {{"topics", "string", "letters, issues, operations, workers; all where nothing is said"}},
        .answer_type = "text/event-stream",
        .answer = R"({"type": "string"})"},

@@ -6,6 +6,7 @@
 
 #include "codec/query.h"
 #include "office/letters.h"
+#include "server/access.h"
 #include "server/office_json.h"
 #include "server/operation_json.h"
 #include "server/paging.h"
@@ -46,6 +47,8 @@ void replay_one(const Services& services, Request& request, Respond respond) {
   read_replay_settings(fields, request.body, settings);
   const std::string reason = fields.text("reason", kLongestReason).value_or("");
   if (auto no = fields.mistakes()) return respond(std::move(*no));
+  // An edit can ask what a value is, and answer by what it does.
+  if (!settings.edit.empty() && !request.caller.may(Scope::kPayload)) return respond(lacks_scope(Scope::kPayload));
   replay_letter(services, request.parameter("id"), std::move(settings), actor_of(request, reason), std::move(respond));
 }
 
@@ -145,7 +148,7 @@ Response review(const Services& services, const Request& request) {
     if (!known) return known;
     const auto page = letter_page(connection, query, now, after, paging->limit);
     if (!page) return std::unexpected(page.error());
-    auto list = letters_json(connection, page->letters);
+    auto list = letters_json(connection, page->letters, view_of(services, request));
     if (!list) return std::unexpected(list.error());
     items = std::move(*list);
     if (page->next) next = cursor_text(*page->next);
@@ -232,40 +235,47 @@ Response discard_at(const Services& services, const Request& request) {
 
 void add_letter_order_routes(Router& router, const Services& services) {
   router.add("POST", "/api/v1/letters/{id}:replay",
-             {.summary = "Send it again; answered when the broker has it",
+             {.access = Scope::kReplay,
+              .summary = "Send it again; answered when the broker has it",
               .body = kReplay,
               .answer = kReplayedAnswer,
               .others = {{202, kOnItsWay, kOperation}}},
              [&services](Request& request, Respond respond) { replay_one(services, request, std::move(respond)); });
-  router.add(
-      "POST", "/api/v1/letters/{id}:discard",
-      {.summary = "It is not wanted any more; can be undone for a while", .body = kReason, .answer = kDiscardedAnswer},
-      [&services](Request& request) { return change_one(services, request, discard_letter); });
+  router.add("POST", "/api/v1/letters/{id}:discard",
+             {.access = Scope::kDiscard,
+              .summary = "It is not wanted any more; can be undone for a while",
+              .body = kReason,
+              .answer = kDiscardedAnswer},
+             [&services](Request& request) { return change_one(services, request, discard_letter); });
   router.add("POST", "/api/v1/letters/{id}:restore",
-             {.summary = "It is open again", .body = kReason, .answer = kRestoredAnswer},
+             {.access = Scope::kDiscard, .summary = "It is open again", .body = kReason, .answer = kRestoredAnswer},
              [&services](Request& request) { return change_one(services, request, restore_letter); });
   router.add("GET", "/internal/v1/dlq",
-             {.summary = "Open letters for review, the latest death first",
+             {.access = Scope::kRead,
+              .summary = "Open letters for review, the latest death first",
               .query = {{"topic", "string", "the dlq, or the topic whose dlq it is; all where none is said"},
                         {"limit", "integer", "up to 500; 50"},
                         {"cursor", "string", "`next` of the page before"}},
               .answer = kLetters},
              [&services](Request& request) { return review(services, request); });
   router.add("POST", "/internal/v1/dlq/replay",
-             {.summary = "Send one letter again, by id or by its place in the dlq",
+             {.access = Scope::kReplay,
+              .summary = "Send one letter again, by id or by its place in the dlq",
               .body = kWhich,
               .answer = kReplayedAnswer,
               .others = {{202, kOnItsWay, kOperation}}},
              [&services](Request& request, Respond respond) { replay_at(services, request, std::move(respond)); });
   router.add("POST", "/internal/v1/dlq/replay-all",
-             {.summary = "Send all open letters of a dlq again",
+             {.access = Scope::kReplay,
+              .summary = "Send all open letters of a dlq again",
               .query = {{"topic", "string", "the dlq, or the topic whose dlq it is", true}},
               .success = 202,
               .answer = kOperation,
               .others = {{200, "There was nothing to send", kNothing}}},
              [&services](Request& request) { return replay_all(services, request); });
   router.add("DELETE", "/internal/v1/dlq/{topic}/{offset}",
-             {.summary = "Discard the letter at this offset of the dlq; can be undone for a while",
+             {.access = Scope::kDiscard,
+              .summary = "Discard the letter at this offset of the dlq; can be undone for a while",
               .query = {{"partition", "integer", "where several letters lie at this offset"}},
               .answer = kDiscardedAnswer},
              [&services](Request& request) { return discard_at(services, request); });

@@ -6,6 +6,7 @@
 #include "codec/query.h"
 #include "office/letters.h"
 #include "office/operation_row.h"
+#include "server/access.h"
 #include "server/office_json.h"
 #include "server/operation_json.h"
 #include "server/paging.h"
@@ -34,6 +35,10 @@ constexpr std::string_view kReason = R"({"type": "object", "additionalProperties
 constexpr std::string_view kRate = R"({"type": "object", "required": ["rate"], "additionalProperties": false,
   "properties": {"rate": {"type": "integer", "description": "letters per second; 0: as fast as it goes"},
     "reason": {"type": "string"}}})";
+
+// The kind of the operation says which of them it takes; to purge is to discard without a way back.
+constexpr Access kByKind = Access::any_of({Scope::kReplay, Scope::kDiscard});
+Scope scope_of(OperationKind kind) { return kind == OperationKind::kReplay ? Scope::kReplay : Scope::kDiscard; }
 
 std::optional<OperationKind> kind_named(std::string_view word) {
   const auto found = std::ranges::find(kOperationKindNames, word);
@@ -73,9 +78,12 @@ Response plan(const Services& services, const Request& request) {
   read_ids(fields, wanted.ids);
   const std::string reason = fields.text("reason", kLongestReason).value_or("");
   if (auto refused = fields.mistakes()) return *refused;
+  if (!request.caller.may(scope_of(wanted.kind))) return lacks_scope(scope_of(wanted.kind));
+  if (!wanted.settings.edit.empty() && !request.caller.may(Scope::kPayload)) return lacks_scope(Scope::kPayload);
   if (q) {
     auto query = parse_query(*q);
     if (!query) return bad_query(query.error());
+    if (looks_into_messages(*query) && !request.caller.may(Scope::kPayload)) return lacks_scope(Scope::kPayload);
     wanted.query = std::move(*query);
   }
   const auto planned = services.operations->plan(wanted, actor_of(request, reason));
@@ -170,6 +178,16 @@ Response list_items(const Services& services, const Request& request) {
                        result ? (*operation)->with(*result) : (*operation)->letters, true);
 }
 
+// Whether the caller may give orders to it; an answer where not.
+std::optional<Response> refused_order(const Services& services, const Request& request) {
+  const std::string& id = request.parameter("id");
+  const auto operation = services.operations->get(id);
+  if (!operation) return store_problem(operation.error());
+  if (!*operation) return operation_refused({OperationChange::kNotFound, {}, {}}, id, OperationCause::kStart);
+  const Scope wanted = scope_of((*operation)->kind);
+  return request.caller.may(wanted) ? std::nullopt : std::optional(lacks_scope(wanted));
+}
+
 using Order = Result<ChangedOperation> (Operations::*)(const std::string&, const Actor&);
 
 Response order(const Services& services, const Request& request, OperationCause cause, Order what) {
@@ -178,6 +196,7 @@ Response order(const Services& services, const Request& request, OperationCause 
   Fields fields(*body);
   const std::string reason = fields.text("reason", kLongestReason).value_or("");
   if (auto refused = fields.mistakes()) return *refused;
+  if (auto refused = refused_order(services, request)) return *refused;
   const std::string& id = request.parameter("id");
   const auto changed = (services.operations->*what)(id, actor_of(request, reason));
   if (!changed) return store_problem(changed.error());
@@ -193,6 +212,7 @@ Response set_rate(const Services& services, const Request& request) {
   if (!rate && fields.value("rate") == nullptr) fields.wrong("rate", "is missing");
   const std::string reason = fields.text("reason", kLongestReason).value_or("");
   if (auto refused = fields.mistakes()) return *refused;
+  if (auto refused = refused_order(services, request)) return *refused;
   const std::string& id = request.parameter("id");
   const auto changed = services.operations->set_rate(id, static_cast<std::uint32_t>(*rate), actor_of(request, reason));
   if (!changed)
@@ -210,13 +230,15 @@ Response set_rate(const Services& services, const Request& request) {
 
 void add_operation_routes(Router& router, const Services& services) {
   router.add("POST", "/api/v1/operations",
-             {.summary = "Plan an operation: a frozen selection with its report. Nothing is done before it is started",
+             {.access = kByKind,
+              .summary = "Plan an operation: a frozen selection with its report. Nothing is done before it is started",
               .body = kRequest,
               .success = 201,
               .answer = kOperation},
              [&services](Request& request) { return plan(services, request); });
   router.add("GET", "/api/v1/operations",
-             {.summary = "Operations, the newest first",
+             {.access = Scope::kRead,
+              .summary = "Operations, the newest first",
               .query = {{"state", "string",
                          "of planned, awaiting_approval, running, paused, halted, done, cancelled, failed; all where "
                          "none is said"},
@@ -225,21 +247,25 @@ void add_operation_routes(Router& router, const Services& services) {
               .answer = kOperations},
              [&services](Request& request) { return list_operations(services, request); });
   router.add("GET", "/api/v1/operations/{id}",
-             {.summary = "One operation: its plan, and what became of it so far", .answer = kOperation},
+             {.access = Scope::kRead,
+              .summary = "One operation: its plan, and what became of it so far",
+              .answer = kOperation},
              [&services](Request& request) { return show_operation(services, request); });
   router.add("PATCH", "/api/v1/operations/{id}",
-             {.summary = "Another rate, from now on", .body = kRate, .answer = kOperation},
+             {.access = kByKind, .summary = "Another rate, from now on", .body = kRate, .answer = kOperation},
              [&services](Request& request) { return set_rate(services, request); });
   router.add(
       "GET", "/api/v1/operations/{id}/items",
-      {.summary = "Its letters in the order they are dealt with, each with what became of it",
+      {.access = Scope::kRead,
+       .summary = "Its letters in the order they are dealt with, each with what became of it",
        .query = {{"result", "string", "only those: pending, sent, succeeded, passed, came_back, unknown, skipped"},
                  {"limit", "integer", "up to 500; 50"},
                  {"cursor", "string", "`next` of the page before"}},
        .answer = kItems},
       [&services](Request& request) { return list_items(services, request); });
   const auto add = [&](const std::string& verb, std::string_view summary, OperationCause cause, Order what) {
-    router.add("POST", "/api/v1/operations/{id}:" + verb, {.summary = summary, .body = kReason, .answer = kOperation},
+    router.add("POST", "/api/v1/operations/{id}:" + verb,
+               {.access = kByKind, .summary = summary, .body = kReason, .answer = kOperation},
                [&services, cause, what](Request& request) { return order(services, request, cause, what); });
   };
   add("start", "Carry the plan out", OperationCause::kStart, &Operations::start);
