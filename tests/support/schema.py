@@ -54,7 +54,8 @@ def complaints(value, schema, root, at=""):
 def self_test():
     root = {"n": {"type": "integer"}}
     schema = {"type": "object", "required": ["a"], "additionalProperties": False, "properties": {
-        "a": {"$ref": "#/n"}, "b": {"type": ["string", "null"], "pattern": "^x"}, "c": {"enum": [1, 2]}, "f": {"type": "string", "maxLength": 2},
+        "a": {"$ref": "#/n"}, "b": {"type": ["string", "null"], "pattern": "^x"},
+        "c": {"enum": [1, 2]}, "f": {"type": "string", "maxLength": 2},
         "d": {"type": "array", "items": {"$ref": "#/n"}, "maxItems": 2},
         "e": {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"$ref": "#/n"}}]}}}
     good = [{"a": 1}, {"a": 1, "b": None}, {"a": 1, "b": "xy", "c": 2, "d": [1, 2], "e": {"k": 3}, "f": "xy"}]

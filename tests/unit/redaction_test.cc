@@ -36,6 +36,13 @@ TEST(Redaction, LeavesTheBytesWhereNothingIsHidden) {
   EXPECT_EQ(Redaction({{"/**"}, {}}).value(Bytes()), Bytes());
 }
 
+TEST(Redaction, HidesWhatIsTooDeepToLookThrough) {
+  std::string deep = R"({"password":1})";
+  for (int i = 0; i < 65; ++i) deep.insert(0, "[").append("]");
+  EXPECT_EQ(shown({"/**/password"}, deep), "[redacted]");
+  EXPECT_EQ(shown({}, deep), deep);
+}
+
 TEST(Redaction, HidesHeadersInAnyCase) {
   const Redaction rules({{}, {"Authorization"}});
   const Headers headers = rules.headers({{"authorization", Bytes("x")}, {"AUTHORIZATION", {}}, {"other", Bytes("y")}});
