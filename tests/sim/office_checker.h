@@ -120,8 +120,8 @@ class OfficeChecker {
   std::map<TopicPartition, std::map<Offset, Dead>> dead_;
   std::set<TopicPartition> anew_;
   std::set<std::string> written_, arrived_;
-  std::map<std::string, std::pair<Offset, std::string>> origins_;  // first lives and their letters, by lineage
-  std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;              // letter and life: the operation
+  std::map<std::string, std::pair<Offset, std::string>> origins_;      // first lives and their letters, by lineage
+  std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;  // letter and life: the operation
   std::map<std::tuple<std::string, std::string, std::string>, Offset> last_sent_;  // operation, topic, key: the origin
   std::map<std::pair<std::string, std::uint32_t>, std::set<Verdict>> verdicts_;
   std::map<std::int64_t, std::string> ids_;  // of letters that are or were
