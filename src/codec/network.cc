@@ -20,7 +20,9 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool bit(const IpAddress& address, unsigned at) { return (address.bytes[at / 8] >> (7 - at % 8) & 1U) != 0; }
+bool bit(const IpAddress& address, unsigned at) {
+  return ((static_cast<unsigned>(address.bytes[at / 8]) >> (7 - at % 8)) & 1U) != 0;
+}
 
 }  // namespace
 
