@@ -24,6 +24,11 @@ export const signedOut = signal(false);
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
 const parse = JSON.parse as (text: string, reviver?: Reviver) => unknown;
 
+// Not crypto.randomUUID: browsers have it only over TLS and on localhost.
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 // Integers beyond 2^53 stay exact: as BigInt. Few documents have one, so the slow way is taken only for those.
 export function parseExactly(text: string): unknown {
   if (!/\d{16}/.test(text)) return parse(text);
@@ -59,7 +64,7 @@ async function ask(path: string, call: Call): Promise<Response> {
   if (call.text !== undefined) body = call.text;
   else if (call.body !== undefined) body = JSON.stringify(call.body);
   if (body !== null) headers['Content-Type'] = 'application/json';
-  if (method === 'POST') headers['Idempotency-Key'] = crypto.randomUUID();
+  if (method === 'POST') headers['Idempotency-Key'] = newKey();
   let answer: Response;
   try {
     answer = await fetch(path, { method, headers, body, signal: call.signal ?? null, credentials: 'same-origin' });
