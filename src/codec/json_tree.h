@@ -13,13 +13,19 @@
 
 namespace bartleby {
 
+struct JsonMember;
 struct JsonTree {
   enum class Kind : std::uint8_t { kWord, kNumber, kString, kArray, kObject };  // a word: null, true, false
 
   Kind kind = Kind::kWord;
-  std::string text;                                       // of the first three, as written; of a string with its quotes
-  std::vector<JsonTree> items;                            // of an array
-  std::vector<std::pair<std::string, JsonTree>> members;  // of an object; names as written, with quotes
+  std::string text;                 // of the first three, as written; of a string with its quotes
+  std::vector<JsonTree> items;      // of an array
+  std::vector<JsonMember> members;  // of an object
+};
+
+struct JsonMember {
+  std::string first;  // the name as written, with its quotes
+  JsonTree second;
 };
 
 Result<JsonTree> json_tree(std::string_view text, std::size_t max_depth);
