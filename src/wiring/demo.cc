@@ -225,7 +225,20 @@ class Demo {
     if (planned->integer("letters") == 0) return {};
     if (auto started = post("/api/v1/operations/" + planned->text("id") + ":start", "{}"); !started)
       return std::unexpected(started.error());
-    return await_operations();
+    if (auto over = await_operations(); !over) return over;
+    return await_lives();
+  }
+
+  // The operation may know of a death before the letter of that life is taken in.
+  Step await_lives() {
+    return await("the letters that came back", [&]() -> std::expected<bool, Failure> {
+      const auto letters = count_letters("dlq:demo.dlq");
+      const auto resolved = count_letters("dlq:demo.dlq state:resolved");
+      const auto again = count_letters("dlq:demo.dlq state:open replays:>0");
+      for (const auto* one : {&letters, &resolved, &again})
+        if (!*one) return std::unexpected(one->error());
+      return *resolved + *again >= *letters;
+    });
   }
 
   Step await_operations() {
