@@ -15,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import Bartleby, free_port, wait_for  # noqa: E402
+from processes import Bartleby, free_port, run_checks, wait_for  # noqa: E402
 
 SCOPES = ["read", "payload", "replay", "discard", "approve", "ingest", "work", "admin"]
 ROLES = {"viewer": {"read"}, "operator": {"read", "payload", "replay", "discard"}, "admin": set(SCOPES)}
@@ -463,19 +462,11 @@ def command_line(program):
 
 
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve()
-    good = True
-    for check in (every_route_as_every_caller, nothing_is_public_that_is_not_listed, sessions,
-                  whoever_fails_often_waits, an_operation_needs_the_scope_of_its_kind,
-                  what_messages_hold_needs_a_scope, keys_are_kept_as_hashes, an_answer_is_given_again,
-                  a_proxy_names_people, listening_elsewhere_wants_keys, local_may_do_everything, command_line):
-        try:
-            check(program)
-            print(f"ok {check.__name__}")
-        except Exception:  # noqa: BLE001: the next check shall run too
-            good = False
-            print(f"FAIL {check.__name__}\n{traceback.format_exc()}")
-    return 0 if good else 1
+    return run_checks([every_route_as_every_caller, nothing_is_public_that_is_not_listed, sessions,
+                       whoever_fails_often_waits, an_operation_needs_the_scope_of_its_kind,
+                       what_messages_hold_needs_a_scope, keys_are_kept_as_hashes, an_answer_is_given_again,
+                       a_proxy_names_people, listening_elsewhere_wants_keys, local_may_do_everything, command_line],
+                      pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

@@ -12,12 +12,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from api import Checked  # noqa: E402
-from processes import Bartleby, Endpoint, free_port, wait_for  # noqa: E402
+from processes import Bartleby, Endpoint, free_port, run_checks, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAST = {"max_retries": 1, "schedule": ["10ms"], "timeout": "5s"}
@@ -314,17 +313,9 @@ def run_count(server):
 
 
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve()
-    good = True
-    for check in (a_message_reaches_every_consumer, dead_jobs_are_requeued_and_deleted, consumers_come_and_go,
-                  a_broadcast_is_taken_once, the_example_and_the_command_line, every_route_was_answered):
-        try:
-            check(program)
-            print(f"ok {check.__name__}")
-        except Exception:  # noqa: BLE001: the next check shall run too
-            good = False
-            print(f"FAIL {check.__name__}\n{traceback.format_exc()}")
-    return 0 if good else 1
+    return run_checks([a_message_reaches_every_consumer, dead_jobs_are_requeued_and_deleted, consumers_come_and_go,
+                       a_broadcast_is_taken_once, the_example_and_the_command_line, every_route_was_answered],
+                      pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

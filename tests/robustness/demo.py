@@ -11,10 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support.processes import free_port  # noqa: E402
+from support.processes import free_port, run_checks  # noqa: E402
 
 LINE = re.compile(r"sent (\d+) = handled at once (\d+) \+ handled after retries (\d+) \+ dead letters (\d+) "
                   r"\(replayed (\d+): succeeded (\d+), came back (\d+)\) = (\d+)   lost (\d+)   "
@@ -81,15 +80,7 @@ def killed(program):
 
 
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve()
-    good = True
-    for check in (undisturbed, killed):
-        try:
-            print(f"ok demo_{check.__name__} {check(program)}", flush=True)
-        except Exception:  # noqa: BLE001: the next check shall run too
-            good = False
-            print(f"FAIL demo_{check.__name__}\n{traceback.format_exc()}", flush=True)
-    return 0 if good else 1
+    return run_checks([undisturbed, killed], pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

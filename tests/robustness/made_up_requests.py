@@ -9,10 +9,9 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from api import Checked, claimed, letters_found, send, started  # noqa: E402
+from api import claimed, letters_found, send, served  # noqa: E402
 from processes import run_checks, wait_for  # noqa: E402
 
 # A stream of events does not end; api.py reads it and holds it against the document.
@@ -21,28 +20,24 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 
 
 def no_answer_surprises(program, tool, examples):
-    with tempfile.TemporaryDirectory() as folder:
-        bartleby = started(program, folder)
-        try:
-            api = Checked(bartleby)
-            for value in (b"plain", b"\xff\xfe", b'{"a": 1}', b"parked"):
-                send(api, value)
-            for _ in range(3):
-                token = claimed(api)["token"]
-                assert api.call("POST", f"/api/v1/attempts/{token}:finish", '{"outcome": "reject"}')[0] == 204
-            wait_for("the letters to be taken in", lambda: letters_found(api)["count"]["value"] == 3)
-            address = f"http://127.0.0.1:{bartleby.port}"
-            command = [tool, "run", address + "/openapi.json", "--url", address, "--checks", CHECKS, "--max-examples",
-                       str(examples), "--generation-deterministic", "--request-timeout", "30", "--no-color"]
-            for path in LEFT_OUT:
-                command += ["--exclude-path", path]
-            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=3000, check=False)
-            assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
-            assert bartleby.process.poll() is None, "the server has ended"
-            assert "internal_error" not in bartleby.log.read_text()
-            return re.search(r"(\d+ generated.*)", ran.stdout).group(1) + f", {' '.join(LEFT_OUT)} left out"
-        finally:
-            bartleby.end()
+    with served(program) as api:
+        for value in (b"plain", b"\xff\xfe", b'{"a": 1}', b"parked"):
+            send(api, value)
+        for _ in range(3):
+            token = claimed(api)["token"]
+            assert api.call("POST", f"/api/v1/attempts/{token}:finish", '{"outcome": "reject"}')[0] == 204
+        wait_for("the letters to be taken in", lambda: letters_found(api)["count"]["value"] == 3)
+        address = f"http://127.0.0.1:{api.bartleby.port}"
+        command = [tool, "run", address + "/openapi.json", "--url", address, "--checks", CHECKS, "--max-examples",
+                   str(examples), "--generation-deterministic", "--request-timeout", "30", "--no-color"]
+        for path in LEFT_OUT:
+            command += ["--exclude-path", path]
+        ran = subprocess.run(command, cwd=api.bartleby.folder, capture_output=True, text=True, timeout=3000,
+                             check=False)
+        assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+        assert api.bartleby.process.poll() is None, "the server has ended"
+        assert "internal_error" not in api.bartleby.log.read_text()
+        return re.search(r"(\d+ generated.*)", ran.stdout).group(1) + f", {' '.join(LEFT_OUT)} left out"
 
 
 if __name__ == "__main__":

@@ -5,16 +5,15 @@ By HTTP, by place as operators know it, and on the command line. Every answer is
 Prints a line per check.
 """
 
+import functools
 import json
 import pathlib
 import subprocess
 import sys
-import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from api import Checked, Events, claimed, letters_found, send, started  # noqa: E402
-from processes import wait_for  # noqa: E402
+from api import Events, claimed, letters_found, send, served  # noqa: E402
+from processes import run_checks, wait_for  # noqa: E402
 
 REJECT = '{"outcome": "reject", "error": {"type": "Boo", "message": "number 17"}}'
 DONE = '{"outcome": "done"}'
@@ -216,23 +215,15 @@ def commands(api):
 
 
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve()
-    good = True
-    for check in (one_letter, by_place, plans, commands):
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                bartleby = started(program, folder)
-                try:
-                    api = Checked(bartleby)
-                    api.program = program
-                    check(api)
-                finally:
-                    bartleby.end()
-            print(f"ok {check.__name__}", flush=True)
-        except Exception:  # noqa: BLE001: the next check shall run too
-            good = False
-            print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
-    return 0 if good else 1
+    def on_a_server(check):
+        @functools.wraps(check)
+        def run(program):
+            with served(program) as api:
+                check(api)
+        return run
+
+    checks = [on_a_server(check) for check in (one_letter, by_place, plans, commands)]
+    return run_checks(checks, pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

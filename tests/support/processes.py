@@ -282,7 +282,7 @@ def run_checks(checks, *arguments):
     good = True
     for check in checks:
         try:
-            print(f"ok {check.__name__} {check(*arguments)}", flush=True)
+            print(f"ok {check.__name__} {check(*arguments) or ''}".rstrip(), flush=True)
         except Exception:
             good = False
             print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)

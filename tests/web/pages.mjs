@@ -73,6 +73,7 @@ export const checks = [
         await send(bartleby, 'red-1', 'blue-1', 'blue-2');
         await bartleby.untilLetters(3);
         const { page } = await open('/');
+        await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
         await page.keyboard.press('/');
         await page.keyboard.type('wor');
         await page.getByRole('option', { name: 'worker:' }).waitFor();
@@ -263,6 +264,7 @@ export const checks = [
     run: (given) =>
       withOffice(given, refusing, async ({ open }) => {
         const { page } = await open('/');
+        await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
         await page.keyboard.press('?');
         await page.getByRole('dialog', { name: 'Keys' }).waitFor();
         await page.keyboard.press('Escape');

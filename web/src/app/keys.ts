@@ -1,6 +1,6 @@
 // Keys. Pages say which they have while they are shown; the list of keys shows just these.
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Key {
   key: string; // as in KeyboardEvent.key, or two with a blank: `g i`
@@ -14,7 +14,8 @@ let first: { key: string; at: number } | null = null;
 export function useKeys(list: Key[], dependencies: unknown[] = []) {
   const latest = useRef(list);
   latest.current = list;
-  useEffect(() => {
+  // As the page is drawn, not after: who sees a button may press its key at once.
+  useLayoutEffect(() => {
     // What a key does is looked up when it is pressed: the page may have been drawn anew since.
     const mine = list.map((key) => ({ ...key, run: () => latest.current.find((one) => one.key === key.key)?.run() }));
     keys.value = [...keys.value, mine];
