@@ -49,8 +49,8 @@ bench: setup-test build/release/build.ninja build/simrel/build.ninja ## measure;
 sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker and OFFICE_SEEDS=1000 of an office, from seed FROM=1
 	@cmake --build build/simrel --target sim
 	@ln -sfn simrel/bin/sim build/sim
-	@build/sim --seeds $(SEEDS) --from $(FROM)
 	@build/sim --office --seeds $(OFFICE_SEEDS) --from $(FROM)
+	@build/sim --seeds $(SEEDS) --from $(FROM)
 
 mutants: setup-test build/simrel/build.ninja ## break engine and office in known ways; the simulation must catch each
 	@cmake --build build/simrel --target sim

@@ -148,6 +148,7 @@ struct CutInFlight {
   std::vector<HeadEntry> head_puts;
   std::vector<Lane> head_erases;
   std::size_t strays = 0;
+  bool more = false;      // entries are left that the next write erases
   VerdictCounters extra;  // finished messages that only a `done` entry of this cut covers
 };
 
@@ -242,7 +243,6 @@ class PartitionEngine {
   DestinationId journal_destination() const { return {DestinationType::kJournal, ref_.index}; }
 
   friend class Explainer;
-  friend class PartitionInspector;  // tests
 
   // TimerWheel's view of the facts.
   TimerLink& link(std::uint32_t i) { return facts_[i].timer; }
@@ -283,7 +283,7 @@ class PartitionEngine {
   bool admit_plain(const RecordRef& r);
   void admit_one(const RecordRef& r);
   bool has_room(const LaneState& l, std::uint32_t size) const;
-  // What the journal knows of this record; takes the note. Sets `finished` if it must not run at all.
+  // What the journal knows of this record; takes the note.
   std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
   void add_stray(const JournalEntry& entry) { strays_.push_back({entry, fingerprint(entry)}); }
   void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
@@ -296,6 +296,7 @@ class PartitionEngine {
   std::uint32_t finish_plainly(std::uint32_t lane, std::uint32_t n, std::uint32_t& i);
   void finish(std::uint32_t e, Fate fate);
   void failed(std::uint32_t e, const Ending& o);
+  void wait_for(std::uint32_t e, Duration wait);
   void die(std::uint32_t e, Reason reason);
   void settle(std::uint32_t e);
   void park(std::uint32_t e);
@@ -324,6 +325,8 @@ class PartitionEngine {
     bool in_journal;
   };
   DestinationId destination_of(const Entry& e) const;
+  bool suspended_for(const Entry& e, std::optional<DestinationId> probe = {}) const;
+  bool also_outcome(const Entry& e) const;
   bool held_by_guard(const Entry& e);
   std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
   MessageEntry entry_of(const Entry& e) const;
@@ -338,7 +341,6 @@ class PartitionEngine {
   VerdictCounters counters_in_cut(Offset high) const;
   void apply_cut();
   void revert_cut();
-  void add_back_to_front(std::uint32_t lane);
 
   // takeover
   void take_over();

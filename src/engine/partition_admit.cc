@@ -158,6 +158,7 @@ void PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const
   f.throttled_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(m.throttled.count(), 0, UINT32_MAX));
   f.story = note.story;
   f.self = m.self;
+  f.with_record = note.with_record;
   f.has_live = true;
   f.live = fingerprint(note.entry);
   if (m.dead) {

@@ -9,6 +9,11 @@
 #include "engine/partition.h"
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kLeastThrottle{100};  // who asks for no pause at all would be asked for ever
+
+}  // namespace
 
 void PartitionEngine::advance(std::uint32_t lane) {
   if (lanes_[lane].slow) pop_settled(lane);
@@ -153,6 +158,7 @@ void PartitionEngine::completed(const Completion& c) {
       --orphans_;
       --shared_.running;
     }
+    shared_.drop(c.last);
     return;
   }
   --shared_.running;
@@ -299,14 +305,10 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
   if (f.first_failure == Timestamp{}) f.first_failure = now.wall;
   const Duration asked = std::min(o.after.value_or(Duration(0)), policy.max_retry_after);
   if (kind == Kind::kThrottled) {
-    const Duration wait = o.after ? asked : policy.delay(1, shared_.random);
+    const Duration wait = std::max(o.after ? asked : policy.delay(1, shared_.random), kLeastThrottle);
     if (Duration(f.throttled_ms) + wait <= policy.max_retry_after) {
       f.throttled_ms += static_cast<std::uint32_t>(wait.count());
-      f.due = now.wall + wait;
-      f.due_steady = now.steady + wait;
-      make_slow(entries_[i].lane);
-      entries_[i].state = State::kFailed;
-      add_pending(i);
+      wait_for(i, wait);
       return;
     }
   }
@@ -323,8 +325,14 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
     return;
   }
   const Duration wait = std::max(policy.delay(f.attempts, shared_.random), asked);
-  f.due = now.wall + wait;
-  f.due_steady = now.steady + wait;
+  wait_for(i, wait);
+}
+
+// Its next attempt is `wait` away; first the journal must know.
+void PartitionEngine::wait_for(std::uint32_t i, Duration wait) {
+  Facts& f = facts_[entries_[i].facts];
+  f.due = shared_.now.wall + wait;
+  f.due_steady = shared_.now.steady + wait;
   if (shared_.config.key_policy == KeyPolicy::kBypass) f.self = true;
   make_slow(entries_[i].lane);
   entries_[i].state = State::kFailed;

@@ -79,8 +79,10 @@ void PartitionEngine::drain() {
   }
   phase_ = Phase::kDraining;
   drain_until_ = shared_.now.steady + shared_.config.drain;
-  for (const std::uint32_t lane : ready_) lanes_[lane].ready = false;
-  ready_.clear();
+  if (!mutant(Mutant::kDispatchWhileDraining)) {
+    for (const std::uint32_t lane : ready_) lanes_[lane].ready = false;
+    ready_.clear();
+  }
   for (const std::uint32_t lane : suspects_) lanes_[lane].suspect = false;
   suspects_.clear();
   dirty_ = true;
@@ -89,7 +91,11 @@ void PartitionEngine::drain() {
 
 bool PartitionEngine::may_release() const {
   if (shared_.now.steady >= drain_until_) return true;
-  return runs_ == 0 && pending_.empty() && !cut_;
+  // A letter that the guard or its topic holds back is decided, durably: the next owner writes it.
+  const auto waits = [this](std::uint32_t i) {
+    return entries_[i].state == State::kDying && facts_[entries_[i].facts].decided;
+  };
+  return (runs_ == 0 || mutant(Mutant::kReleaseBeforeHandlersEnd)) && !cut_ && std::ranges::all_of(pending_, waits);
 }
 
 void PartitionEngine::lost() { forget_live(); }

@@ -212,10 +212,7 @@ void PartitionEngine::serve_reads() {
     if (shared_.bytes + size > shared_.config.max_bytes && !mutant(Mutant::kDueHeadGetsNoRoom)) {
       evict_held(size);
       if (shared_.bytes + size > shared_.config.max_bytes) {
-        if (shared_.reserve_users > 0) {
-          shared_.want_room = true;
-          return;
-        }
+        if (shared_.reserve_users > 0) return;
         ++shared_.reserve_users;
         e.flags |= kReserve;
       }
@@ -226,7 +223,8 @@ void PartitionEngine::serve_reads() {
     e.serial = ++serial_;
     reads_[e.serial] = i;
     ++shared_.counters.reads;
-    shared_.out->others.push_back(ReadMessage{ref_, e.serial, e.offset});
+    const bool in_journal = e.facts != kNone && facts_[e.facts].with_record;
+    shared_.out->others.push_back(ReadMessage{ref_, e.serial, e.offset, in_journal ? facts_[e.facts].story : kNone});
   }
 }
 

@@ -56,8 +56,6 @@ struct Shared {
   std::uint64_t bytes = 0;          // of messages in memory, all partitions
   std::uint32_t running = 0;        // Run commands without their completion
   std::uint32_t reserve_users = 0;  // due heads that live on the reserved message
-  bool want_room = false;           // somebody waits for bytes to be freed
-  bool draining = false;
 
   void alarm(AlarmType type, PartitionRef ref, Offset offset, std::uint64_t number = 0) {
     out->alarms.push_back({type, ref, offset, number});
@@ -66,6 +64,13 @@ struct Shared {
   bool suspended(DestinationId id) const {
     const auto at = destinations.find(id);
     return at != destinations.end() && at->second.suspended;
+  }
+
+  // An outcome that nobody waits for gives back what it names.
+  void drop(const std::optional<Ending>& ending) {
+    if (!ending) return;
+    if (ending->story != kNone) out->free_stories.push_back(ending->story);
+    if (ending->emit != kNone) out->free_emits.push_back(ending->emit);
   }
 
   void suspend(DestinationId id);

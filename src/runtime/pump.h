@@ -161,7 +161,8 @@ class Pump {
   void journal_slice(Request& request, RangeRead& in);
   std::uint64_t ask(Request request);
   Place* place(PartitionRef ref);
-  std::uint32_t new_story(JournalStory story);
+  std::uint32_t new_story(JournalStory story, bool though_empty = false);  // for later, when there is more to say
+  static std::uint32_t topics_of(const std::vector<Record>& emitted);
   std::uint32_t refusal_story(const std::string& topic, Refusal why);
   void tail_journals(Now now);
   void count_runs() const;

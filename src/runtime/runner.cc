@@ -1,5 +1,7 @@
 #include "runtime/runner.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "codec/letter.h"
 #include "runtime/attempt_token.h"
@@ -26,12 +28,16 @@ struct Runner::Gate {
   std::vector<std::weak_ptr<AttemptIn>> attempts;
   std::size_t sweep_at = 64;  // so many, and those that are over are thrown out: not at every message
 
-  void add(const std::shared_ptr<AttemptIn>& attempt) {
+  // False: closed.
+  bool add(const std::shared_ptr<AttemptIn>& attempt) {
+    const std::lock_guard lock(mutex);
+    if (closed) return false;
     if (attempts.size() >= sweep_at) {
       std::erase_if(attempts, [](const auto& weak) { return weak.expired(); });
       sweep_at = std::max<std::size_t>(64, 2 * attempts.size());
     }
     attempts.push_back(attempt);
+    return true;
   }
 };
 
@@ -126,14 +132,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     attempt->deadline = s.now.steady + policy.timeout;
     attempt->deadline_wall = s.now.wall + policy.timeout;
     if (!handler.in_process()) attempt->token = new_attempt_token();
-    {
-      const std::lock_guard lock(s.gate->mutex);
-      if (s.gate->closed) {
-        finish(s, std::nullopt);
-        return;
-      }
-      s.gate->add(attempt);
-    }
+    if (!s.gate->add(attempt)) return finish(s, std::nullopt);
     handler.start(std::move(attempt), [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
   } while (stretch->turn.fetch_sub(1) > 1);
 }

@@ -33,7 +33,6 @@ constexpr std::array kAlarms = {
     AlarmText{AlarmType::kExpiring, LogLevel::kWarning, "expiring"},
     AlarmText{AlarmType::kLimitParked, LogLevel::kWarning, "limit_parked"},
     AlarmText{AlarmType::kLimitWindow, LogLevel::kWarning, "limit_window"},
-    AlarmText{AlarmType::kLimitBytes, LogLevel::kWarning, "limit_bytes"},
     AlarmText{AlarmType::kDestinationRefused, LogLevel::kError, "dlq_publish_failed"},
     AlarmText{AlarmType::kJournalRefused, LogLevel::kError, "journal_refused"},
     AlarmText{AlarmType::kGuardOpened, LogLevel::kWarning, "guard_opened"},

@@ -80,6 +80,7 @@ class World {
     std::unique_ptr<FragileMember> fragile;
     std::unique_ptr<Pump> pump;
     std::vector<Running> running;
+    std::map<PartitionRef, Instant> handing_over;  // since when
     std::vector<RecorderSlot> recorder;
     std::vector<Scheduler::Task> thawing;
     Instant wake = kNever;
@@ -105,6 +106,7 @@ class World {
   void in_process(Process& p, Duration wait, std::function<void(Process&)> task);
   void alarm(Process& p, const Alarm& a, const TopicPartition* tp);
   void watch_guard(Process& p);
+  void handed_over(Process& p, PartitionRef ref);
   void write_sent(Process& p, const Write& w);
 
   // handlers (world_handlers.cc)
