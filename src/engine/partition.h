@@ -147,6 +147,7 @@ struct CutInFlight {
   std::vector<Offset> done_erases;
   std::vector<HeadEntry> head_puts;
   std::vector<Lane> head_erases;
+  std::map<Offset, std::size_t> obituaries;  // how many of a message are erased
   std::size_t strays = 0;
   bool more = false;      // entries are left that the next write erases
   VerdictCounters extra;  // finished messages that only a `done` entry of this cut covers

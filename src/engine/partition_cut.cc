@@ -192,8 +192,10 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
     cut_->check.sum -= f.live;
     cut_->erased.push_back(i);
   }
-  if (const auto at = obituaries_.find(e.offset); at != obituaries_.end())
+  if (const auto at = obituaries_.find(e.offset); at != obituaries_.end()) {
     for (const Obituary& o : at->second) add(RecordType::kJournalErase, o);
+    cut_->obituaries[e.offset] = at->second.size();
+  }
 }
 
 // The claim: the metadata as found, with our name. A crash after it finds the same state again.

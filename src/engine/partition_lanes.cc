@@ -1,7 +1,6 @@
 // Lanes, their lists and their place in the order; entries and their bytes.
 #include <algorithm>
 
-#include "engine/mutants.h"
 #include "engine/partition.h"
 
 namespace bartleby {

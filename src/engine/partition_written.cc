@@ -72,7 +72,14 @@ void PartitionEngine::apply_cut() {
       }
       continue;
     }
-    obituaries_.erase(e.offset);
+    if (const auto at = obituaries_.find(e.offset); at != obituaries_.end()) {
+      for (std::size_t k = cut.obituaries[e.offset]; k < at->second.size();
+           ++k) {  // told while the write was on its way
+        add_stray(at->second[k]);
+        dirty_ = true;
+      }
+      obituaries_.erase(at);
+    }
     if (e.state == State::kDying)
       ++base_.dead;
     else
