@@ -4,6 +4,7 @@ import { refusing, send, withOffice } from './pages.mjs';
 
 const withKeys = (given, work) => withOffice(given, refusing, work, { config: { auth: { keys: 'store' } } });
 const newKey = (bartleby, name, role) => bartleby.call('POST', '/api/v1/keys', { name, role });
+const here = (page, name) => page.locator('.who', { hasText: name }).waitFor();
 const asked = (page) => page.getByText('The session is over, or there was none.').waitFor();
 
 async function signIn(page, key) {
@@ -24,7 +25,7 @@ export const checks = [
         await signIn(page, 'bk_wrong');
         await page.getByText('This key is not good here.').waitFor();
         await signIn(page, ann.key);
-        await page.getByText('ann', { exact: true }).waitFor();
+        await here(page, 'ann');
         await page.getByRole('link', { name: 'red-1' }).click();
         await page.getByRole('button', { name: 'hex' }).click();
         await page.getByText('7b 22 69 64').waitFor();
@@ -38,7 +39,7 @@ export const checks = [
         await page.getByText('This key is not good here.').waitFor();
         await signIn(page, bob.key);
         await page.getByText('7b 22 69 64').waitFor();
-        await page.getByText('bob', { exact: true }).waitFor();
+        await here(page, 'bob');
         assert.equal(page.url(), place);
         assert.ok(await page.evaluate(() => window.same), 'without a reload');
         // It is live again, and what is done is done by who is here now.
