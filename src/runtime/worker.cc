@@ -391,21 +391,24 @@ void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
               {"number", alarm.number}});
 }
 
-// Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker: the process
-// says who it was, and ends; the next one knows their names from the flight recorder.
+// Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker, and so it is
+// when what does not come back runs alone: the process says who it was, and ends; the next one knows their names from
+// the flight recorder.
 void Worker::watch_overdue(Now now) {
   if (now.steady < next_overdue_look_) return;
   next_overdue_look_ = now.steady + Duration(1000);
   for (const auto& handler : spec_.handlers) {
     const std::uint32_t capacity = handler->capacity();
-    if (capacity == 0) continue;
-    const std::uint32_t late = handler->overdue(now.steady, spec_.overdue);
-    if (late * 2 < capacity || late == 0) continue;
+    const Handler::Overdue found = handler->overdue(now.steady, spec_.overdue);
+    if (found.late == 0 || (!found.alone && found.late * 2 < capacity)) continue;
     handler->mark_overdue(now.steady, spec_.overdue);
-    log_.error("handlers_overdue", {{"worker", spec_.name}, {"late", late}, {"threads", capacity}});
+    log_.error("handlers_overdue",
+               {{"worker", spec_.name}, {"late", found.late}, {"threads", capacity}, {"alone", found.alone}});
     if (broken_)
-      broken_("worker " + spec_.name + ": " + std::to_string(late) + " of " + std::to_string(capacity) +
-              " handlers do not come back");
+      broken_("worker " + spec_.name + ": " +
+              (found.alone
+                   ? "a handler that runs alone does not come back"
+                   : std::to_string(found.late) + " of " + std::to_string(capacity) + " handlers do not come back"));
     return;
   }
 }

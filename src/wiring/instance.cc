@@ -102,6 +102,7 @@ void Instance::Parts::tick(const std::stop_token& stopping) {
   std::condition_variable_any wake;
   while (!stopping.stop_requested()) {
     open->tick();
+    gate.tick();
     std::vector<std::shared_ptr<PullHandler>> pulls;
     {
       const std::lock_guard lock(mutex);
