@@ -66,8 +66,12 @@ class Handler {
   virtual bool in_process() const = 0;
 
   // How many attempts of this process are past their deadline by more than `by`, and how many it can run at all: code
-  // that does not come back can only be ended with the process.
-  virtual std::uint32_t overdue(Instant /*now*/, Duration /*by*/) { return 0; }
+  // that does not come back can only be ended with the process. One that runs alone keeps all others out.
+  struct Overdue {
+    std::uint32_t late = 0;
+    bool alone = false;
+  };
+  virtual Overdue overdue(Instant /*now*/, Duration /*by*/) { return {}; }
   virtual std::uint32_t capacity() const { return 0; }
   // The process is about to be ended because of these: they are named as the ones who brought it down.
   virtual void mark_overdue(Instant /*now*/, Duration /*by*/) {}

@@ -4,10 +4,13 @@
 
 #include <cstdlib>
 #include <exception>
+#include <thread>
 #include <typeinfo>
 
 namespace bartleby {
 namespace {
+
+constexpr std::chrono::milliseconds kInlineWaits{100};  // the engine stands still meanwhile
 
 Message message_of(const AttemptIn& in) {
   Message::Parts p;
@@ -65,11 +68,15 @@ Outcome run(const InProcess& where, const SyncHandler& code, const AttemptIn& in
   return outcome;
 }
 
+// Waits, on a thread that nobody else needs. Whether it is alone.
+bool through_gate(const InProcess& where, const AttemptIn& in, std::chrono::milliseconds at_most) {
+  return where.gate == nullptr ? in.alone : where.gate->begin(in.alone, at_most);
+}
+
 }  // namespace
 
-Presence::Presence(const InProcess& where, const AttemptIn& in)
+Presence::Presence(const InProcess& where, const AttemptIn& in, bool alone)
     : gate_(where.gate), recorder_(where.recorder), suspect_(in.alone) {
-  const bool alone = gate_ != nullptr ? gate_->begin(suspect_) : suspect_;
   if (recorder_ == nullptr) return;
   slot_ = recorder_->begin({where.journal ? where.journal(in.tp.topic) : std::string(), in.tp.partition,
                             in.record->offset, in.record->timestamp, in.number, alone});
@@ -178,10 +185,12 @@ std::optional<PooledHandler::Job> PooledHandler::take() {
 }
 
 void PooledHandler::run_one(Running& running, Job& job) {
-  const Presence flight(where_, *job.attempt);
+  const auto wait = job.attempt->alone ? AloneGate::kSuspectWaits : AloneGate::kOthersWait;
+  const Presence flight(where_, *job.attempt, through_gate(where_, *job.attempt, wait));
   {
     const std::lock_guard lock(running.mutex);
     running.deadline = job.attempt->deadline;
+    running.alone = job.attempt->alone;
     running.slot = flight.slot();
   }
   const Outcome outcome = run(where_, code_, *job.attempt, flight.slot());
@@ -192,13 +201,15 @@ void PooledHandler::run_one(Running& running, Job& job) {
   job.answer(decision_of(outcome));
 }
 
-std::uint32_t PooledHandler::overdue(Instant now, Duration by) {
-  std::uint32_t n = 0;
+Handler::Overdue PooledHandler::overdue(Instant now, Duration by) {
+  Overdue all;
   for (Running& r : running_) {
     const std::lock_guard lock(r.mutex);
-    if (r.deadline != kNever && now >= r.deadline + by) ++n;
+    if (r.deadline == kNever || now < r.deadline + by) continue;
+    ++all.late;
+    all.alone = all.alone || r.alone;
   }
-  return n;
+  return all;
 }
 
 void PooledHandler::mark_overdue(Instant now, Duration by) {
@@ -209,11 +220,47 @@ void PooledHandler::mark_overdue(Instant now, Duration by) {
 }
 
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
-  const Presence flight(where_, *attempt);
-  answer(decision_of(run(where_, code_, *attempt, flight.slot())));
+  const Presence flight(where_, *attempt, through_gate(where_, *attempt, kInlineWaits));
+  answer(decision_of(bartleby::run(where_, code_, *attempt, flight.slot())));
 }
 
+// What an asynchronous attempt leaves behind until it is answered.
+struct AsynchronousHandler::Asked {
+  std::unique_ptr<Presence> flight;
+  Answer answer;
+  std::shared_ptr<Alone> alone;  // null: it does not run alone
+  std::thread::id starter = std::this_thread::get_id();
+  int exceptions = std::uncaught_exceptions();
+  bool starting = true, thrown = false;  // the starter's alone
+
+  void operator()(const Outcome& outcome) {
+    // An exception drops the reply on its way out of the code; what it was is known to whoever catches it.
+    if (std::this_thread::get_id() == starter && starting && std::uncaught_exceptions() > exceptions) {
+      thrown = true;
+      return;
+    }
+    if (alone) {
+      const std::lock_guard lock(alone->mutex);
+      std::erase_if(alone->running, [this](const Alone::One& one) { return one.who == this; });
+    }
+    flight.reset();
+    answer(decision_of(outcome));
+  }
+};
+
 void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
+  if (where_.gate == nullptr) return run(attempt, std::move(answer), attempt->alone);
+  const bool suspect = attempt->alone;
+  where_.gate->begin_later(suspect, [this, attempt = std::move(attempt), answer = std::move(answer)](
+                                        bool alone) mutable { run(attempt, std::move(answer), alone); });
+}
+
+void AsynchronousHandler::run(const std::shared_ptr<AttemptIn>& attempt, Answer answer, bool alone) {
+  auto flight = std::make_unique<Presence>(where_, *attempt, alone);
+  if (attempt->cancelled) {  // while it waited at the gate
+    flight.reset();
+    return answer(Decision::not_run());
+  }
   // The attempt, and with it every view, lives as long as the message or the attempt is held.
   struct Held {
     std::shared_ptr<AttemptIn> in;
@@ -221,21 +268,39 @@ void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answe
     Attempt attempt;
   };
   auto held = std::make_shared<Held>(Held{attempt, message_of(*attempt), attempt_of(*attempt)});
-  auto flight = std::make_unique<Presence>(where_, *attempt);
   const std::uint32_t slot = flight->slot();
-  Reply reply([flight = std::move(flight), answer = std::move(answer)](const Outcome& outcome) mutable {
-    flight.reset();
-    answer(decision_of(outcome));
-  });
-  FlightRecorder::enter(where_.recorder, slot);
-  // An exception drops the reply with it, and that makes it a retry.
-  try {
-    code_({held, &held->message}, {held, &held->attempt}, std::move(reply));
-  } catch (...) {
-    FlightRecorder::leave();
-    return;
+  auto asked = std::make_shared<Asked>();
+  asked->flight = std::move(flight);
+  asked->answer = std::move(answer);
+  if (attempt->alone) {
+    asked->alone = alone_;
+    const std::lock_guard lock(alone_->mutex);
+    alone_->running.push_back({asked.get(), attempt->deadline, slot});
   }
+  Reply reply([asked](const Outcome& outcome) { (*asked)(outcome); });
+  FlightRecorder::enter(where_.recorder, slot);
+  const Outcome outcome = guarded([&] {
+    code_({held, &held->message}, {held, &held->attempt}, std::move(reply));
+    return done();
+  });
   FlightRecorder::leave();
+  asked->starting = false;
+  if (asked->thrown) (*asked)(outcome);
+}
+
+Handler::Overdue AsynchronousHandler::overdue(Instant now, Duration by) {
+  Overdue all;
+  const std::lock_guard lock(alone_->mutex);
+  for (const Alone::One& one : alone_->running)
+    if (now >= one.deadline + by) ++all.late;
+  all.alone = all.late > 0;
+  return all;
+}
+
+void AsynchronousHandler::mark_overdue(Instant now, Duration by) {
+  const std::lock_guard lock(alone_->mutex);
+  for (const Alone::One& one : alone_->running)
+    if (now >= one.deadline + by && where_.recorder != nullptr) where_.recorder->mark(one.slot);
 }
 
 }  // namespace bartleby

@@ -101,6 +101,7 @@ void Instance::Parts::tick(const std::stop_token& stopping) {
   std::condition_variable_any wake;
   while (!stopping.stop_requested()) {
     open->tick();
+    gate.tick();
     std::vector<std::shared_ptr<PullHandler>> pulls;
     {
       const std::lock_guard lock(mutex);
@@ -161,6 +162,9 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
       log.error("log_not_writable", {{"why", writable.error().message}});
   };
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
+  if (!broker && broker.error().code == ErrorCode::kFenced)
+    return fail(ErrorCode::kFenced, "another server has this data: " + broker.error().message +
+                                        "; stop it, or take another folder with --data-dir");
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
@@ -223,6 +227,16 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   if (p.office) p.router.add_pages(pages_of(p.config));
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
+  // The port is taken before anything runs that would have to be stopped again.
+  ServerOptions server;
+  server.address = p.config.listen.host;
+  server.port = p.config.listen.port;
+  // A name that points here by somebody else's will matters only where nobody says who they are.
+  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
+  auto listening = HttpServer::listen(std::move(server), p.router, log);
+  if (!listening)
+    return fail(listening.error().code, listening.error().message + "; choose another address with --listen");
+  p.server = std::move(*listening);
   std::vector<Parts::Prepared> prepared;
   for (const WorkerConfig& worker : p.config.workers) {
     if (!p.config.runs_workers) break;
@@ -235,14 +249,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   // Whoever reaches the server finds the workers there, and a heartbeat of each.
   p.heartbeats = p.make_heartbeats();
   p.heartbeats->beat();
-  ServerOptions server;
-  server.address = p.config.listen.host;
-  server.port = p.config.listen.port;
-  // A name that points here by somebody else's will matters only where nobody says who they are.
-  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
-  auto listening = HttpServer::start(std::move(server), p.router, log);
-  if (!listening) return std::unexpected(listening.error());
-  p.server = std::move(*listening);
+  p.server->serve();
   p.heartbeats->start();
   if (p.follower) p.follower->start();
   return instance;

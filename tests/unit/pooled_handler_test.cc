@@ -101,6 +101,29 @@ TEST(PooledHandler, WhatDoesNotRunYetWhenItEndsIsAnsweredUnrun) {
   EXPECT_EQ(ran, 1);
 }
 
+TEST(PooledHandler, OneThatRunsAloneAndIsOverdueIsToldApartFromTheOthers) {
+  std::latch inside(2), go(1);
+  PooledHandler pool(
+      {},
+      [&](const Message&, Attempt&) {
+        inside.count_down();
+        go.wait();
+        return done();
+      },
+      8);
+  Outcomes outcomes;
+  const auto ordinary = make_attempt(), alone = make_attempt(test::plain_record(), Duration(1000000));
+  alone->alone = true;
+  pool.start(ordinary, outcomes.answer(0));
+  pool.start(alone, outcomes.answer(1));
+  inside.wait();
+  EXPECT_EQ(pool.overdue(ordinary->deadline, Duration(0)).late, 1U);
+  EXPECT_FALSE(pool.overdue(ordinary->deadline, Duration(0)).alone);
+  EXPECT_TRUE(pool.overdue(alone->deadline, Duration(0)).alone);
+  go.count_down();
+  ASSERT_TRUE(outcomes.wait(2, kPatience));
+}
+
 TEST(PooledHandler, TheIdOfAMessageIsMadeWhenItIsAskedFor) {
   auto attempt = make_attempt();
   attempt->id.clear();
