@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
 .DEFAULT_GOAL := help
-.PHONY: help setup build install run test bench sim mutants asan tsan fuzz lint format check quick clean \
+.PHONY: help setup build install run kafka test bench sim mutants asan tsan fuzz lint format check quick clean \
         setup-run setup-test setup-check test-programs
 
 help: ## show this list
@@ -28,6 +28,9 @@ install: build ## install program, headers and library under PREFIX=/usr/local (
 
 run: build ## build and start a server with the embedded log: nothing else is needed
 	@build/bartleby serve
+
+kafka: setup-test ## start an Apache Kafka on loopback, in build/kafka (scripts/kafka stop build/kafka ends it)
+	@scripts/kafka start build/kafka
 
 test: setup-test build test-programs ## run all tests that a change must pass
 	@python3 tests/support/run_tests.py
