@@ -38,6 +38,8 @@ class BrokerRig {
  public:
   virtual ~BrokerRig() = default;
 
+  // Why there is no broker, in plain words; empty: there is one.
+  virtual std::string missing() const { return {}; }
   virtual Broker& broker() = 0;
   virtual Capabilities can() const = 0;
   virtual Instant now() const = 0;

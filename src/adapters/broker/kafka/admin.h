@@ -1,0 +1,74 @@
+// Questions and orders to the cluster: topics, their settings, ends of logs, offsets of groups.
+//
+// Any thread may call it; calls block up to the limit for one call. `ask_…` return at once and their answer is an event
+// on the given queue, with `number` as its opaque; `…_told` reads it. It owns one handle, shared by a broker and its
+// members, and what was read of topics, which is believed for a while.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/broker/kafka/handles.h"
+#include "ports/broker.h"
+
+namespace bartleby::kafka {
+
+enum class End : std::uint8_t { kStart, kStable, kHighWatermark };
+
+class Admin {
+ public:
+  static Result<std::shared_ptr<Admin>> open(Options options);
+  Admin(std::unique_ptr<const Options> options, HandlePtr handle);
+
+  const Options& options() const { return *options_; }
+
+  // ---- Topics
+  Result<std::vector<TopicSpec>> topics();
+  Result<TopicSpec> describe(const std::string& topic);
+  Result<std::vector<TopicSpec>> ensure(const std::vector<TopicSpec>& wanted);
+  // The same as `describe`, from memory where that is not too old.
+  Result<TopicSpec> known(const std::string& topic);
+  void forget(const std::string& topic);
+
+  // ---- Offsets
+  Result<std::vector<CommittedOffset>> group_offsets(const std::string& group, const std::vector<TopicPartition>& tps);
+  Result<void> commit(const std::string& group, const std::vector<CommittedOffset>& offsets);
+  Result<Offset> end_of(const TopicPartition& tp, End which);
+  Result<void> delete_before(const TopicPartition& tp, Offset offset);
+  // Nobody may write to the topic; for tests, and only where the broker has an authorizer.
+  Result<void> deny(const std::string& topic, bool denied);
+
+  QueuePtr new_queue() { return QueuePtr(rd_kafka_queue_new(handle_.get())); }
+  void ask_end(rd_kafka_queue_t* queue, std::uint64_t number, const TopicPartition& tp, End which);
+  static Result<Offset> end_told(rd_kafka_event_t* event);
+  void ask_offsets(rd_kafka_queue_t* queue, std::uint64_t number, const std::string& group,
+                   const std::vector<TopicPartition>& tps, Stability stability);
+  static Result<std::vector<CommittedOffset>> offsets_told(rd_kafka_event_t* event);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Known {
+    Clock::time_point read;
+    TopicSpec spec;
+  };
+
+  AdminOptionsPtr admin_options(rd_kafka_admin_op_t op, std::uint64_t number = 0) const;
+  // The one event that a call brings, or why there is none.
+  Result<EventPtr> answer(rd_kafka_queue_t* queue, const std::string& what) const;
+  // Partitions of a topic, or of all that are not Kafka's own.
+  Result<std::map<std::string, std::int32_t>> partitions(const std::optional<std::string>& topic);
+  Result<std::vector<TopicSpec>> with_settings(const std::map<std::string, std::int32_t>& topics);
+  Result<void> create(const std::vector<TopicSpec>& wanted);
+  Result<void> grow(const std::vector<TopicSpec>& wanted);
+
+  const std::unique_ptr<const Options> options_;
+  HandlePtr handle_;
+  std::mutex mutex_;
+  std::map<std::string, Known> known_;
+};
+
+}  // namespace bartleby::kafka
