@@ -64,15 +64,19 @@ class KafkaRig : public BrokerRig {
  public:
   explicit KafkaRig(kafka::Options options) {
     options.bootstrap = RealKafka::bootstrap();
-    if (options.bootstrap.empty()) return;
+    if (options.bootstrap.empty()) {
+      why_ = "scripts/kafka could not start Apache Kafka here; what it said is above";
+      return;
+    }
     auto opened = kafka::KafkaBroker::open(std::move(options));
-    BARTLEBY_ASSERT(opened.has_value());
+    if (!opened) {
+      why_ = opened.error().message;
+      return;
+    }
     broker_ = std::move(*opened);
   }
 
-  std::string missing() const override {
-    return broker_ ? "" : "scripts/kafka could not start Apache Kafka here; what it said is above";
-  }
+  std::string missing() const override { return why_; }
   Broker& broker() override { return *broker_; }
   Capabilities can() const override {
     return {.fates = true,
@@ -129,6 +133,7 @@ class KafkaRig : public BrokerRig {
     BARTLEBY_UNREACHABLE();
   }
 
+  std::string why_;
   std::unique_ptr<kafka::KafkaBroker> broker_;
 };
 

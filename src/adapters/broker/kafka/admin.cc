@@ -213,8 +213,8 @@ Result<void> Admin::create(const std::vector<TopicSpec>& wanted) {
   if (!event) return std::unexpected(event.error());
   std::size_t count = 0;
   const auto* result = rd_kafka_event_CreateTopics_result(event->get());
-  return check_topics(rd_kafka_CreateTopics_result_topics(result, &count), count,
-                      RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS);
+  const auto** made = rd_kafka_CreateTopics_result_topics(result, &count);
+  return check_topics(made, count, RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS);
 }
 
 Result<void> Admin::grow(const std::vector<TopicSpec>& wanted) {
@@ -234,9 +234,8 @@ Result<void> Admin::grow(const std::vector<TopicSpec>& wanted) {
   if (!event) return std::unexpected(event.error());
   std::size_t count = 0;
   const auto* result = rd_kafka_event_CreatePartitions_result(event->get());
-  // INVALID_PARTITIONS: somebody else was first.
-  return check_topics(rd_kafka_CreatePartitions_result_topics(result, &count), count,
-                      RD_KAFKA_RESP_ERR_INVALID_PARTITIONS);
+  const auto** grown = rd_kafka_CreatePartitions_result_topics(result, &count);
+  return check_topics(grown, count, RD_KAFKA_RESP_ERR_INVALID_PARTITIONS);  // somebody else was first
 }
 
 Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wanted) {
@@ -268,6 +267,11 @@ Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wante
       found = describe(spec.name);
     }
     if (!found) return std::unexpected(found.error());
+    // Nor has every partition a leader at once.
+    const bool fresh = std::ranges::count(missing, spec.name, &TopicSpec::name) > 0 ||
+                       std::ranges::count(small, spec.name, &TopicSpec::name) > 0;
+    for (std::int32_t p = 0; fresh && p < found->partitions; ++p)
+      if (const auto led = end_of({spec.name, Partition(p)}, End::kStart); !led) return std::unexpected(led.error());
     there.push_back(std::move(*found));
   }
   return there;
@@ -298,17 +302,23 @@ Result<Offset> Admin::end_told(rd_kafka_event_t* event) {
 }
 
 Result<Offset> Admin::end_of(const TopicPartition& tp, End which) {
-  const auto topic = known(tp.topic);
-  if (!topic) return std::unexpected(topic.error());
-  if (tp.partition.v >= topic->partitions) {
-    forget(tp.topic);  // it may have grown
-    return fail(ErrorCode::kNotFound, "no such partition: " + tp.topic + "/" + std::to_string(tp.partition.v));
+  const auto limit = Clock::now() + options_->request_limit;
+  for (;;) {
+    const auto topic = known(tp.topic);
+    if (!topic) return std::unexpected(topic.error());
+    if (tp.partition.v >= topic->partitions) {
+      forget(tp.topic);  // it may have grown
+      return fail(ErrorCode::kNotFound, "no such partition: " + tp.topic + "/" + std::to_string(tp.partition.v));
+    }
+    const QueuePtr queue = new_queue();
+    ask_end(queue.get(), 0, tp, which);
+    const auto event = answer(queue.get(), "end of " + tp.topic);
+    auto told = event ? end_told(event->get()) : Result<Offset>(std::unexpected(event.error()));
+    if (told || Clock::now() >= limit) return told;
+    // A partition that was just made, or moved, has no leader for a moment; whether it is there is asked again.
+    forget(tp.topic);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  const QueuePtr queue(rd_kafka_queue_new(handle_.get()));
-  ask_end(queue.get(), 0, tp, which);
-  const auto event = answer(queue.get(), "end of " + tp.topic);
-  if (!event) return std::unexpected(event.error());
-  return end_told(event->get());
 }
 
 }  // namespace bartleby::kafka

@@ -54,7 +54,8 @@ Result<std::vector<CommittedOffset>> Admin::offsets_told(rd_kafka_event_t* event
     return fail(code_of(err), std::string("Kafka: offsets of a group: ") + rd_kafka_event_error_string(event));
   std::size_t count = 0;
   const auto* result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
-  return offsets_of(rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count), count);
+  const auto** groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count);
+  return offsets_of(groups, count);
 }
 
 Result<std::vector<CommittedOffset>> Admin::group_offsets(const std::string& group,
@@ -88,7 +89,8 @@ Result<void> Admin::commit(const std::string& group, const std::vector<Committed
   if (!event) return std::unexpected(event.error());
   std::size_t count = 0;
   const auto* result = rd_kafka_event_AlterConsumerGroupOffsets_result(event->get());
-  const auto told = offsets_of(rd_kafka_AlterConsumerGroupOffsets_result_groups(result, &count), count);
+  const auto** groups = rd_kafka_AlterConsumerGroupOffsets_result_groups(result, &count);
+  const auto told = offsets_of(groups, count);
   if (!told) return std::unexpected(told.error());
   return {};
 }

@@ -69,7 +69,6 @@ Result<HandlePtr> make_handle(rd_kafka_type_t type, const Options& options, cons
                               const std::function<void(rd_kafka_conf_t*)>& prepare) {
   ConfPtr conf(rd_kafka_conf_new());
   std::string mistake;
-  set(conf.get(), "log.configuration.warnings", "false", mistake);  // one list serves producers and consumers
   set(conf.get(), "bootstrap.servers", options.bootstrap, mistake);
   set(conf.get(), "client.id", "bartleby", mistake);
   set(conf.get(), "retry.backoff.ms", "10", mistake);  // 100, the default, makes back-to-back transactions wait
