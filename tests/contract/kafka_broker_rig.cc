@@ -1,8 +1,8 @@
 // Apache Kafka under the contract: a broker that scripts/kafka starts once for the whole program and ends with it.
 //
-// Where it cannot be had every one of these tests is skipped, and says why. Faults are of two kinds: the broker's own
-// (deleted records, rules that forbid to write) and the client's (replies that nobody reads, requests sent late or never,
-// a member that vanishes). What neither can be made to show is off in `can`.
+// Where it cannot be had every one of these tests is skipped, and says why. Faults are of two kinds: the broker's
+// own (deleted records, rules that forbid to write) and the client's (replies that nobody reads, requests sent late
+// or never, a member that vanishes). What neither can be made to show is off in `can`.
 #include <gtest/gtest.h>
 
 #ifdef BARTLEBY_HAS_KAFKA
@@ -64,6 +64,7 @@ class KafkaRig : public BrokerRig {
  public:
   explicit KafkaRig(kafka::Options options) {
     options.bootstrap = RealKafka::bootstrap();
+    options.request_limit = Duration(30000);  // of a busy machine
     if (options.bootstrap.empty()) {
       why_ = "scripts/kafka could not start Apache Kafka here; what it said is above";
       return;

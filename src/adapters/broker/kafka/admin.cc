@@ -140,8 +140,8 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
     const auto event = answer(queue.get(), "settings of topics");
     if (!event) return std::unexpected(event.error());
     std::size_t count = 0;
-    const rd_kafka_ConfigResource_t** resources = rd_kafka_DescribeConfigs_result_resources(
-        rd_kafka_event_DescribeConfigs_result(event->get()), &count);
+    const rd_kafka_ConfigResource_t** resources =
+        rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
     for (std::size_t i = 0; i < count; ++i) {
       const rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resources[i]);
       const char* name = rd_kafka_ConfigResource_name(resources[i]);

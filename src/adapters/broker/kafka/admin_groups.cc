@@ -115,8 +115,8 @@ Result<void> Admin::deny(const std::string& topic, bool denied) {
   const QueuePtr queue = new_queue();
   std::array<char, 256> text{};
   if (denied) {
-    for (const rd_kafka_AclOperation_t allowed : {RD_KAFKA_ACL_OPERATION_DESCRIBE, RD_KAFKA_ACL_OPERATION_READ,
-                                                  RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS}) {
+    for (const rd_kafka_AclOperation_t allowed :
+         {RD_KAFKA_ACL_OPERATION_DESCRIBE, RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS}) {
       const AclPtr rule(rd_kafka_AclBinding_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str(),
                                                 RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:*", "*", allowed,
                                                 RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, text.data(), text.size()));
@@ -126,10 +126,9 @@ Result<void> Admin::deny(const std::string& topic, bool denied) {
     }
     return {};
   }
-  const AclPtr all(rd_kafka_AclBindingFilter_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str(),
-                                                 RD_KAFKA_RESOURCE_PATTERN_LITERAL, nullptr, nullptr,
-                                                 RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY,
-                                                 text.data(), text.size()));
+  const AclPtr all(rd_kafka_AclBindingFilter_new(
+      RD_KAFKA_RESOURCE_TOPIC, topic.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, nullptr, nullptr,
+      RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY, text.data(), text.size()));
   rd_kafka_AclBindingFilter_t* one = all.get();
   rd_kafka_DeleteAcls(handle_.get(), &one, 1, admin_options(RD_KAFKA_ADMIN_OP_DELETEACLS).get(), queue.get());
   if (const auto event = answer(queue.get(), "rules of " + topic); !event) return std::unexpected(event.error());

@@ -90,14 +90,9 @@ Result<HandlePtr> make_handle(rd_kafka_type_t type, const Options& options, cons
 }
 
 Properties reader_properties() {
-  return {{"enable.auto.commit", "false"},
-          {"enable.auto.offset.store", "false"},
-          {"isolation.level", "read_committed"},
-          {"auto.offset.reset", "error"},
-          {"enable.partition.eof", "true"},
-          {"allow.auto.create.topics", "false"},
-          {"check.crcs", "true"},
-          {"fetch.message.max.bytes", "1048576"}};
+  return {{"enable.auto.commit", "false"}, {"enable.auto.offset.store", "false"}, {"isolation.level", "read_committed"},
+          {"auto.offset.reset", "error"},  {"enable.partition.eof", "true"},      {"allow.auto.create.topics", "false"},
+          {"check.crcs", "true"},          {"fetch.message.max.bytes", "1048576"}};
 }
 
 ListPtr make_list(std::size_t size) { return ListPtr(rd_kafka_topic_partition_list_new(static_cast<int>(size))); }

@@ -81,12 +81,10 @@ Result<void> KafkaBroker::check(const std::vector<Record>& records) {
 Result<void> KafkaBroker::open_producer() {
   if (producer_) return {};
   const Options& options = admin_->options();
-  const Properties ours = {{"enable.idempotence", "true"},
-                           {"partitioner", "murmur2_random"},
-                           {"allow.auto.create.topics", "false"},
-                           {"message.timeout.ms", std::to_string(options.message_limit.count())},
-                           {"message.max.bytes", "104857600"},
-                           {"linger.ms", "0"}};
+  const Properties ours = {
+      {"enable.idempotence", "true"},        {"partitioner", "murmur2_random"},
+      {"allow.auto.create.topics", "false"}, {"message.timeout.ms", std::to_string(options.message_limit.count())},
+      {"message.max.bytes", "104857600"},    {"linger.ms", "0"}};
   auto made = make_handle(RD_KAFKA_PRODUCER, options, ours,
                           [](rd_kafka_conf_t* conf) { rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR); });
   if (!made) return std::unexpected(made.error());

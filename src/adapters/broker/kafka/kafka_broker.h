@@ -1,7 +1,7 @@
 // Apache Kafka behind the broker port, by librdkafka.
 //
-// Any thread may call it; calls block up to the limit for one call. Opening it reaches nobody: a cluster that is away is
-// an error of the calls, which can be tried again. It owns a handle for questions, and one for producing and
+// Any thread may call it; calls block up to the limit for one call. Opening it reaches nobody: a cluster that is
+// away is an error of the calls, which can be tried again. It owns a handle for questions, and one for producing and
 // one for reading, made when they are first needed; members have their own. It must outlive its members.
 #pragma once
 

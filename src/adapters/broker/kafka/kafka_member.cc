@@ -230,16 +230,20 @@ void KafkaMember::resolve(WriteSerial serial) {
 void KafkaMember::read_offsets(std::uint64_t request, std::vector<TopicPartition> tps, Stability stability) {
   order([this, request, tps = std::move(tps), stability] {
     const std::uint64_t number = ++last_ask_;
-    asks_[number] = {.asked = Asked::kOffsets, .request = request, .ref = {}, .wanted = {}, .start = {}, .stable = {},
+    asks_[number] = {.asked = Asked::kOffsets,
+                     .request = request,
+                     .ref = {},
+                     .wanted = {},
+                     .start = {},
+                     .stable = {},
                      .high_watermark = {}};
     admin_->ask_offsets(answers_.get(), number * 4, spec_.group, tps, stability);
   });
 }
 
 void KafkaMember::fence_writer(std::uint64_t request, const std::string& transactional_id) {
-  errands_.post([this, request, transactional_id] {
-    push(WriterFenced{request, fence(*admin_, transactional_id).has_value()});
-  });
+  errands_.post(
+      [this, request, transactional_id] { push(WriterFenced{request, fence(*admin_, transactional_id).has_value()}); });
 }
 
 void KafkaMember::read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to, LaneFilter filter) {
@@ -268,7 +272,12 @@ void KafkaMember::cancel_range(std::uint64_t request) {
 
 void KafkaMember::read_log_range(std::uint64_t request, TopicPartition tp) {
   order([this, request, tp = std::move(tp)] {
-    ask_ends({.asked = Asked::kLogRange, .request = request, .ref = {}, .wanted = {}, .start = {}, .stable = {},
+    ask_ends({.asked = Asked::kLogRange,
+              .request = request,
+              .ref = {},
+              .wanted = {},
+              .start = {},
+              .stable = {},
               .high_watermark = {}},
              tp);
   });

@@ -1,10 +1,10 @@
 // A member of a group on Kafka.
 //
-// One thread calls it, `wake` excepted. A thread of its own owns the consumer: it does what is asked for in the order of
-// asking, takes librdkafka's events, and puts ours where `poll` finds them. Two more threads make the calls that block:
-// one writes, one fences. A partition has a queue of its own, which is not served while it is closed or not polled:
-// nothing is paused, and what is buffered is one slice here and librdkafka's own limit there. It fails (`MemberFailed`)
-// when another writer uses its transactional id, and when the cluster will not have it.
+// One thread calls it, `wake` excepted. A thread of its own owns the consumer: it does what is asked for in the
+// order of asking, takes librdkafka's events, and puts ours where `poll` finds them. Two more threads make the calls
+// that block: one writes, one fences. A partition has a queue of its own, which is not served while it is closed or
+// not polled: nothing is paused, and what is buffered is one slice here and librdkafka's own limit there. It fails
+// (`MemberFailed`) when another writer uses its transactional id, and when the cluster will not have it.
 #pragma once
 
 #include <atomic>
@@ -81,8 +81,8 @@ class KafkaMember : public Member {
     Epoch epoch;
     bool owned = false;
     bool revoked = false;
-    bool reading = false;         // `start` was carried out
-    std::optional<Offset> seek;   // `start` was asked for
+    bool reading = false;        // `start` was carried out
+    std::optional<Offset> seek;  // `start` was asked for
     std::uint32_t run = 0;
     Offset position;
     QueuePtr queue;

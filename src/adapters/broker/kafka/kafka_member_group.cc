@@ -25,8 +25,7 @@ void KafkaMember::serve_group() {
     if (type != RD_KAFKA_EVENT_ERROR) continue;
     const rd_kafka_resp_err_t err = rd_kafka_event_error(event.get());
     const bool refused = err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
-                         err == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION ||
-                         err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
+                         err == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION || err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
     // Anything else librdkafka tries again by itself.
     if (rd_kafka_event_error_is_fatal(event.get()) != 0 || refused)
       failed(false, "group " + spec_.group + ": " + rd_kafka_event_error_string(event.get()));
@@ -95,8 +94,8 @@ void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list) {
 void KafkaMember::answer_revoke() {
   if (!revoking_) return;
   for (const Slot& slot : slots_)
-    if (slot.owned && rd_kafka_topic_partition_list_find(revoking_.get(), slot.tp.topic.c_str(),
-                                                         slot.tp.partition.v) != nullptr)
+    if (slot.owned &&
+        rd_kafka_topic_partition_list_find(revoking_.get(), slot.tp.topic.c_str(), slot.tp.partition.v) != nullptr)
       return;
   const ListPtr list = std::move(revoking_);
   if (const ErrorPtr error{rd_kafka_incremental_unassign(consumer_.get(), list.get())})
@@ -158,8 +157,7 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
   {
     const std::lock_guard lock(mutex_);
     const auto view = views_.find(ref);
-    if (view == views_.end() || !view->second.open || view->second.bytes >= admin_->options().slice_bytes)
-      return false;
+    if (view == views_.end() || !view->second.open || view->second.bytes >= admin_->options().slice_bytes) return false;
   }
   std::vector<rd_kafka_message_t*> messages(admin_->options().slice_records);
   const ssize_t count = rd_kafka_consume_batch_queue(slot.queue.get(), 0, messages.data(), messages.size());
@@ -196,8 +194,13 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
 void KafkaMember::out_of_range(std::uint32_t index) {
   Slot& slot = slots_[index];
   slot.reading = false;
-  ask_ends({.asked = Asked::kOutOfRange, .ref = {index, slot.epoch}, .run = slot.run, .wanted = slot.position,
-            .start = {}, .stable = {}, .high_watermark = {}},
+  ask_ends({.asked = Asked::kOutOfRange,
+            .ref = {index, slot.epoch},
+            .run = slot.run,
+            .wanted = slot.position,
+            .start = {},
+            .stable = {},
+            .high_watermark = {}},
            slot.tp);
 }
 
@@ -214,7 +217,8 @@ void KafkaMember::serve_answers() {
   while (alive_) {
     const EventPtr event(rd_kafka_queue_poll(answers_.get(), 0));
     if (!event) return;
-    const auto number = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get())));
+    const auto number =
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get())));
     const auto at = asks_.find(number / 4);
     if (at == asks_.end()) continue;  // answered as failed already
     bool over = false;
@@ -276,9 +280,7 @@ void KafkaMember::do_write(Write write) {
   writing_tps_.clear();
   for (const CommittedOffset& o : order.offsets) writing_tps_.push_back(o.tp);
   auto shared = std::make_shared<WriteOrder>(std::move(order));
-  writer_.post([this, shared] {
-    this->order([this, report = transactions_.write(*shared)] { written(report); });
-  });
+  writer_.post([this, shared] { this->order([this, report = transactions_.write(*shared)] { written(report); }); });
 }
 
 void KafkaMember::written(const WriteReport& report) {
@@ -300,8 +302,13 @@ void KafkaMember::do_resolve(WriteSerial serial) {
         return push(WriteResolved{serial, true, {}});
       }
       const std::uint64_t number = ++last_ask_;
-      asks_[number] = {.asked = Asked::kResolve, .request = serial.v, .ref = {}, .wanted = {}, .start = {},
-                       .stable = {}, .high_watermark = {}};
+      asks_[number] = {.asked = Asked::kResolve,
+                       .request = serial.v,
+                       .ref = {},
+                       .wanted = {},
+                       .start = {},
+                       .stable = {},
+                       .high_watermark = {}};
       admin_->ask_offsets(answers_.get(), number * 4, spec_.group, unresolved_->tps, Stability::kStable);
     });
   });

@@ -85,7 +85,8 @@ void RangeReader::cancel(std::uint64_t request) {
 void RangeReader::take_ends() {
   while (const EventPtr event{rd_kafka_queue_poll(ends_.get(), 0)}) {
     if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_LISTOFFSETS_RESULT) continue;
-    const auto number = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get())));
+    const auto number =
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get())));
     const auto at = ranges_.find(number / 2);
     if (at == ranges_.end()) continue;  // cancelled
     Range& range = at->second;

@@ -72,7 +72,7 @@ class RangeReader {
   const std::shared_ptr<Admin> admin_;
   Bell& bell_;
   HandlePtr handle_;
-  QueuePtr ends_;                          // answers of the cluster
+  QueuePtr ends_;  // answers of the cluster
   std::map<std::string, TopicPtr> topics_;
   std::map<std::uint64_t, Range> ranges_;  // by request
   std::map<TopicPartition, Stream> streams_;

@@ -43,10 +43,9 @@ rd_kafka_resp_err_t hand_over(rd_kafka_t* producer, const Record& record, std::u
   for (const auto& [name, value] : record.headers)
     rd_kafka_header_add(headers.get(), name.data(), static_cast<ssize_t>(name.size()), value ? value->data() : nullptr,
                         value ? static_cast<ssize_t>(value->size()) : 0);
-  std::array<rd_kafka_vu_t, 7> all = {vu(RD_KAFKA_VTYPE_TOPIC),   vu(RD_KAFKA_VTYPE_PARTITION),
-                                      vu(RD_KAFKA_VTYPE_MSGFLAGS), vu(RD_KAFKA_VTYPE_KEY),
-                                      vu(RD_KAFKA_VTYPE_VALUE),    vu(RD_KAFKA_VTYPE_HEADERS),
-                                      vu(RD_KAFKA_VTYPE_OPAQUE)};
+  std::array<rd_kafka_vu_t, 7> all = {
+      vu(RD_KAFKA_VTYPE_TOPIC), vu(RD_KAFKA_VTYPE_PARTITION), vu(RD_KAFKA_VTYPE_MSGFLAGS), vu(RD_KAFKA_VTYPE_KEY),
+      vu(RD_KAFKA_VTYPE_VALUE), vu(RD_KAFKA_VTYPE_HEADERS),   vu(RD_KAFKA_VTYPE_OPAQUE)};
   all[0].u.cstr = record.topic.c_str();
   all[1].u.i32 = record.partition ? record.partition->v : RD_KAFKA_PARTITION_UA;
   all[2].u.i = RD_KAFKA_MSG_F_COPY;

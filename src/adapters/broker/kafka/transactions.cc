@@ -32,8 +32,7 @@ Result<HandlePtr> make_producer(const Options& options, const std::string& trans
 Result<HandlePtr> take_id(const Options& options, const std::string& transactional_id) {
   auto producer = make_producer(options, transactional_id);
   if (!producer) return producer;
-  const ErrorPtr error(
-      rd_kafka_init_transactions(producer->get(), static_cast<int>(options.request_limit.count())));
+  const ErrorPtr error(rd_kafka_init_transactions(producer->get(), static_cast<int>(options.request_limit.count())));
   if (error)
     return fail(code_of(rd_kafka_error_code(error.get())),
                 "Kafka: transactions of " + transactional_id + ": " + rd_kafka_error_string(error.get()));
@@ -297,8 +296,8 @@ Transactions::Step Transactions::send_offsets(const WriteOrder& order, Deadline 
   }
   Step step;
   do {
-    step = step_of(
-        rd_kafka_send_offsets_to_transaction(producer_.get(), list.get(), order.group.get(), left(deadline)));
+    step =
+        step_of(rd_kafka_send_offsets_to_transaction(producer_.get(), list.get(), order.group.get(), left(deadline)));
   } while (step.retriable && Clock::now() < deadline);
   return step;
 }

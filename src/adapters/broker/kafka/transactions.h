@@ -1,8 +1,9 @@
 // The atomic write on Kafka: a transactional producer, and one transaction at a time.
 //
-// One thread calls it; every call blocks, up to the limit of a write. It owns the producer, which is made anew under the
-// same transactional id when it is broken or when an outcome is in doubt: that ends what was open, one way or the other,
-// and shuts out a request that is still on its way. `shut_out` in an answer: somebody else uses the id now.
+// One thread calls it; every call blocks, up to the limit of a write. It owns the producer, which is made anew under
+// the same transactional id when it is broken or when an outcome is in doubt: that ends what was open, one way or
+// the other, and shuts out a request that is still on its way. `shut_out` in an answer: somebody else uses the id
+// now.
 #pragma once
 
 #include <chrono>
