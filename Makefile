@@ -75,7 +75,7 @@ lint: setup-check build/clang/build.ninja ## formatting, clang-tidy, shellcheck
 format: setup-check ## format all C++ sources
 	@scripts/format
 
-check: setup-check ## the long proof: both compilers, sanitizers, coverage, mutants, 200000 seeds, fuzzing
+check: setup-check ## the long proof: both compilers, sanitizers, long runs of processes, coverage, mutants, 200000 seeds, fuzzing
 	@scripts/check
 
 clean: ## remove everything that was built

@@ -70,7 +70,8 @@ bartleby_test_program(sim_tests ${sim_test_sources})
 bartleby_test_program(integration_tests ${integration_sources})
 foreach(target unit_tests contract_tests scenario_tests integration_tests)
   if(TARGET ${target})
-    bartleby_link(${target} bartleby_adapters_broker_embedded bartleby_adapters_broker_kafka
+    bartleby_link(${target} bartleby_office bartleby_adapters_store_sqlite bartleby_adapters_broker_embedded
+                  bartleby_adapters_broker_kafka
                   bartleby_adapters_counters_embedded)
   endif()
 endforeach()

@@ -139,6 +139,10 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, workers_commands());
   append(commands, parked_commands());
   append(commands, explain_commands());
+  append(commands, letters_commands());
+  append(commands, issues_commands());
+  append(commands, dlqs_commands());
+  append(commands, audit_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());
   append(commands, api_commands());

@@ -1,5 +1,5 @@
-// `completion`: a script for bash, zsh or fish, made from the table of commands. Names of workers and topics are asked
-// from the server when they are needed; a server that is away completes to nothing.
+// `completion`: a script for bash, zsh or fish, made from the table of commands. Names of workers, topics,
+// letters, issues and dlqs are asked from the server when they are needed; a server that is away completes to nothing.
 #include <algorithm>
 #include <ostream>
 
@@ -32,6 +32,9 @@ std::string operand_words(const Command& command) {
   const Operand& operand = command.operands.front();
   if (operand.name == "WORKER") return "$(bartleby workers ls -o name 2>/dev/null)";
   if (operand.name == "TOPIC") return "$(bartleby topics ls -o name 2>/dev/null)";
+  if (operand.name == "LETTER") return "$(bartleby letters ls -o name 2>/dev/null)";
+  if (operand.name == "ISSUE") return "$(bartleby issues ls -o name 2>/dev/null)";
+  if (operand.name == "DLQ") return "$(bartleby dlqs ls -o name 2>/dev/null)";
   std::string words;
   for (const std::string& choice : operand.choices) words += (words.empty() ? "" : " ") + choice;
   return words;

@@ -37,20 +37,22 @@ std::string due_text(const JsonValue& pin, Timestamp now) {
 
 std::string pin_text(const Known& known, const JsonValue& partition, const JsonValue& pin, Timestamp now) {
   std::string out;
-  const JsonValue* message =
-      parked_at(known, partition.text("topic"), partition.integer("partition"), pin.integer("offset"));
-  if (message != nullptr)
-    if (const auto key = (*message)["key"].if_bytes()) out += "key " + cut(shown(*key), 60) + ", ";
+  if (const auto key = pin["key"].if_bytes()) out += "key " + cut(shown(*key), 60) + ", ";
   const std::string state = pin.text("state");
-  const std::int64_t attempts = pin.integer("attempts");
-  if (state == "parked")
-    out += "attempt " + std::to_string(attempts + 1) + " of " + std::to_string(pin.integer("max_attempts")) +
-           due_text(pin, now);
-  else
-    out += shown(state) + (attempts > 0 ? " after " + counted(attempts, "failed attempt") : "");
+  const std::int64_t attempt = pin.integer("attempt");
+  if (state == "parked") {
+    const JsonValue* message =
+        parked_at(known, partition.text("topic"), partition.integer("partition"), pin.integer("offset"));
+    out += "attempt " + std::to_string(attempt);
+    if (message != nullptr) out += " of " + std::to_string(message->integer("max_attempts"));
+    out += due_text(pin, now);
+  } else {
+    const bool comes = !state.starts_with("dying") && !state.starts_with("kept");  // an attempt, still
+    const std::int64_t failed = attempt - (comes ? 1 : 0);
+    out += shown(state) + (failed > 0 ? " after " + counted(failed, "failed attempt") : "");
+  }
   out += "\n";
-  if (message == nullptr) return out;
-  const JsonValue& error = (*message)["error"];
+  const JsonValue& error = pin["error"];
   std::string line = error.text("type");
   if (!error.text("message").empty()) line += (line.empty() ? "" : ": ") + error.text("message");
   if (!line.empty()) out += "  " + cut(shown(line), 200) + "\n";
@@ -65,6 +67,7 @@ std::string advice(const Known& known, const JsonValue& partition, const JsonVal
   const std::string state = pin.text("state");
   if (known.status.text("state") == "paused")
     return "The worker is paused. To go on: bartleby workers resume " + worker;
+  if (const std::string trouble = known.status.text("trouble"); !trouble.empty()) return "The worker " + shown(trouble);
   if (known.status.truth("guard_open"))
     return "The outage guard is open: mend what all handlers fail at; it closes by itself when a probe succeeds.";
   if (state == "parked") return "Nothing is wrong. To try now: bartleby parked run-now " + worker + " " + place;

@@ -1,5 +1,6 @@
 // `parked`: messages that wait for their next attempt; running them now, or giving them up.
 #include "cli/commands.h"
+#include "cli/letter_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "codec/json_text.h"
@@ -12,13 +13,6 @@ std::string path_of(const std::string& worker) { return "/api/v1/workers/" + enc
 
 std::string place_text(const JsonValue& message) {
   return std::to_string(message.integer("partition")) + ":" + std::to_string(message.integer("offset"));
-}
-
-std::string error_text(const JsonValue& error) {
-  const std::string type = error.text("type");
-  const std::string message = error.text("message");
-  if (type.empty() || message.empty()) return type + message;
-  return type + ": " + message;
 }
 
 std::string parked_table(const Session& session, const JsonValue& document, const std::string& worker) {

@@ -1,10 +1,11 @@
 // `receiver`: an HTTP endpoint that fails and dawdles on purpose, to try handlers and retries against.
 //
-// One thread, one poll loop, loopback only. At most 256 connections; further ones wait in the kernel. A connection on
-// which nothing happens for two minutes is closed.
+// One thread, one poll loop, loopback only. At most 8192 connections, or what the limit of open files leaves; further
+// ones wait in the kernel. A connection on which nothing happens for two minutes is closed.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@
 namespace bartleby::cli {
 namespace {
 
-constexpr std::size_t kMaxConnections = 256;
+constexpr std::size_t kMaxConnections = 8192;
+constexpr std::size_t kOtherFiles = 16;
 constexpr std::size_t kMaxMessages = 1000000;  // told apart for the summary
 constexpr Duration kIdle = std::chrono::minutes(2);
 
@@ -61,6 +63,14 @@ struct Counts {
   std::uint64_t requests = 0, good = 0, failed = 0, gone = 0, refused = 0;
 };
 
+// Without it a listener that cannot be accepted from would keep the loop awake.
+std::size_t most_connections() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return kMaxConnections;
+  const auto soft = static_cast<std::size_t>(files.rlim_cur);
+  return std::min(kMaxConnections, soft > 2 * kOtherFiles ? soft - kOtherFiles : kOtherFiles);
+}
+
 class Receiver {
  public:
   Receiver(Flaky flaky, std::ostream& out, std::function<Timestamp()> wall)
@@ -76,7 +86,7 @@ class Receiver {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_.get(), generic, sizeof address) != 0 || ::listen(listener_.get(), 128) != 0)
+    if (::bind(listener_.get(), generic, sizeof address) != 0 || ::listen(listener_.get(), 1024) != 0)
       return refuse(exit_status::kError, "cannot listen on 127.0.0.1:" + std::to_string(port) + ": " +
                                              std::generic_category().message(errno) +
                                              (errno == EADDRINUSE ? "; choose another with --port" : ""));
@@ -115,7 +125,7 @@ class Receiver {
   void wait() {
     std::vector<pollfd> waiting;
     waiting.push_back({Interrupt::descriptor(), POLLIN, 0});
-    waiting.push_back({connections_.size() < kMaxConnections ? listener_.get() : -1, POLLIN, 0});
+    waiting.push_back({connections_.size() < most_ ? listener_.get() : -1, POLLIN, 0});
     Instant first = system_now().steady + std::chrono::seconds(1);
     for (const Connection& c : connections_) {
       short events = POLLRDHUP;
@@ -140,7 +150,7 @@ class Receiver {
   }
 
   void accept() {
-    while (connections_.size() < kMaxConnections) {
+    while (connections_.size() < most_) {
       Socket socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.get() < 0) return;
       connections_.push_back({.socket = std::move(socket), .used = system_now().steady});
@@ -229,6 +239,7 @@ class Receiver {
   std::ostream& out_;
   const std::function<Timestamp()> wall_;
   Socket listener_{-1};
+  const std::size_t most_ = most_connections();
   std::vector<Connection> connections_;
   Counts counts_;
   std::unordered_set<std::uint64_t> messages_;

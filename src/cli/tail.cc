@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <ostream>
+#include <tuple>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -114,7 +115,9 @@ class Tail {
         std::ranges::move(reader.page, std::back_inserter(found));
         reader.page.clear();
       }
-    std::ranges::stable_sort(found, {}, [](const JsonValue& m) { return m.text("timestamp"); });
+    std::ranges::sort(found, {}, [](const JsonValue& m) {
+      return std::tuple(m.text("timestamp"), m.integer("partition"), m.integer("offset"));
+    });
     const auto wanted = std::min(found.size(), static_cast<std::size_t>(count));
     for (std::size_t i = found.size() - wanted; i < found.size(); ++i) print(found[i]);
     return {};

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "cli/commands.h"
+#include "cli/letter_text.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "codec/time_text.h"
@@ -22,13 +23,6 @@ std::string last_message(const JsonValue& worker, Timestamp now) {
   for (const JsonValue& instance : worker["instances"].items())
     if (const auto at = time_from_text(instance.text("last_message_at")); at && (!last || *at > *last)) last = at;
   return last ? ago_text(*last, now) : "-";
-}
-
-std::string names(const JsonValue& list) {
-  std::string text;
-  for (const JsonValue& name : list.items())
-    if (const std::string* word = name.if_text()) text += (text.empty() ? "" : ", ") + *word;
-  return text.empty() ? "-" : text;
 }
 
 std::string trouble_of(const JsonValue& worker) {
@@ -52,7 +46,7 @@ std::string workers_table(const Session& session, const JsonValue& document) {
     const std::string state = worker.text("state");
     table.add({worker.text("name"),
                {state, colour_of(state)},
-               names(worker["topics"]),
+               names_text(worker["topics"]),
                grouped(worker.integer("running")),
                grouped(worker.integer("parked")),
                grouped(worker.integer("held")),
@@ -66,7 +60,7 @@ std::string workers_table(const Session& session, const JsonValue& document) {
 std::string worker_text(const Session& session, const JsonValue& worker) {
   const std::string state = worker.text("state");
   std::string out = shown(worker.text("name")) + "  " + painted(shown(state), colour_of(state), session.colours()) +
-                    "  group " + shown(worker.text("group")) + "  topics " + shown(names(worker["topics"])) + "\n";
+                    "  group " + shown(worker.text("group")) + "  topics " + shown(names_text(worker["topics"])) + "\n";
   out += "running " + grouped(worker.integer("running")) + "  parked " + grouped(worker.integer("parked")) + "  held " +
          grouped(worker.integer("held")) + "  lag " + grouped(worker.integer("lag")) + "  last message " +
          last_message(worker, session.now()) + "\n";

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,19 @@ std::vector<Record> letter_records(const LetterFacts& facts, const LogRecord& re
 struct Letter {
   LetterFacts facts;
   std::string id;
-  LogRecord record;  // key, value and headers as they were; offset and timestamp of the origin
+  std::string lineage;  // `message_id` of the facts
+  LogRecord record;     // key, value and headers as they were; offset and timestamp of the origin
 };
+
+// What a record says about itself as a part of a letter.
+struct LetterPart {
+  std::string letter;
+  std::size_t index = 0;  // from 1
+  std::size_t count = 0;
+};
+
+// Nothing where it is whole, or where what it says makes no sense.
+std::optional<LetterPart> letter_part(const LogRecord& record);
 
 // One letter from all its records, in any order. Names the missing part where one is missing.
 Result<Letter> join_letter(const std::vector<LogRecord>& records);

@@ -212,6 +212,13 @@ Result<Bytes> joined_value(std::span<const LogRecord* const> parts, HeaderReader
 
 }  // namespace
 
+std::optional<LetterPart> letter_part(const LogRecord& record) {
+  if (HeaderReader(record).find(header::kPart) == nullptr) return std::nullopt;
+  Result<Part> part = read_part(record);
+  if (!part) return std::nullopt;
+  return LetterPart{std::move(part->letter), part->number.index, part->number.count};
+}
+
 Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   if (records.empty()) return fail(ErrorCode::kInvalid, "letter: no records");
   std::vector<const LogRecord*> parts = {&records.front()};
@@ -229,7 +236,8 @@ Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   Result<Bytes> value = joined_value(parts, in);
   if (!value) return std::unexpected(value.error());
 
-  letter.id = letter_id(letter.facts);
+  letter.id = in.text(header::kLetter);  // both were compared with the facts when they were read
+  letter.lineage = in.text(header::kLineage);
   letter.record.offset = letter.facts.offset;
   letter.record.timestamp = letter.facts.timestamp;
   letter.record.key = first.key;

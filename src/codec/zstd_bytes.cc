@@ -9,7 +9,7 @@
 namespace bartleby {
 namespace {
 
-constexpr int kLevel = 3;
+constexpr int kFastLevel = 1, kUsualLevel = 3;
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -17,10 +17,13 @@ struct FreeContext {
 
 }  // namespace
 
-std::string zstd_compressed(std::string_view bytes) {
-  const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+std::string zstd_compressed(std::string_view bytes, ZstdEffort effort) {
+  // One for each thread: making it takes longer than compressing a small value. Every frame begins anew.
+  static thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   BARTLEBY_ASSERT(context != nullptr);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+  ZSTD_CCtx_reset(context.get(), ZSTD_reset_session_and_parameters);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel,
+                         effort == ZstdEffort::kFast ? kFastLevel : kUsualLevel);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());

@@ -4,6 +4,7 @@
 // behind it is an error, and no more memory is taken than the frame says and `limit` allows.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,10 @@
 
 namespace bartleby {
 
-std::string zstd_compressed(std::string_view bytes);
+// Small and often wants to be fast; large and for good wants to be small.
+enum class ZstdEffort : std::uint8_t { kFast, kUsual };
+
+std::string zstd_compressed(std::string_view bytes, ZstdEffort effort = ZstdEffort::kUsual);
 Result<std::string> zstd_decompressed(std::string_view frame, std::size_t limit);
 
 }  // namespace bartleby

@@ -87,7 +87,7 @@ struct PlannedRecord {
   JournalEntry entry;            // put, erase: the key counts; letter, outcome: the facts of the message
   std::uint32_t source = kNone;  // the engine's own name for the message
   std::uint32_t story = kNone;
-  std::uint32_t slot = kNone;  // letter, put with the message inside
+  std::uint32_t slot = kNone;  // letter, outcome, put with the message inside
   std::uint32_t emit = kNone;  // all records of this emit
   LetterPlan letter;
   Fate fate = Fate::kDone;  // outcome: what became of the replayed message

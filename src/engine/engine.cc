@@ -52,6 +52,8 @@ void Engine::take(const Event& event) {
         } else if constexpr (std::is_same_v<T, SettingsIn>) {
           BARTLEBY_ASSERT(in.settings->cases.size() == shared_.config.cases.size());
           in.settings->apply_to(shared_.config);
+          if (mutant(Mutant::kSettingsRunParked))
+            take(ParkedOrder{.what = ParkedOrder::What::kRunNow, .ref = {}, .offset = {}, .kind = {}});
           if (shared_.guard.set(in.settings->guard)) shared_.alarm(AlarmType::kGuardClosed, {}, Offset(0));
         } else if constexpr (std::is_same_v<T, AssignedIn> || std::is_same_v<T, RevokedIn> ||
                              std::is_same_v<T, LostIn> || std::is_same_v<T, RecordsIn> || std::is_same_v<T, ReadIn> ||
@@ -172,7 +174,7 @@ void Engine::release_ready() {
 // ---- who runs ------------------------------------------------------------------------------------------
 
 void Engine::dispatch() {
-  if (paused_ || partitions_.empty()) return;
+  if (paused_ || partitions_.empty() || writes_fail()) return;
   const auto by_turn = [this](auto&& f) {  // every partition once, beginning with another one each time
     const auto n = static_cast<std::uint32_t>(partitions_.size());
     auto at = partitions_.begin();

@@ -41,6 +41,8 @@ class Engine {
   const EngineConfig& config() const { return shared_.config; }
   bool writing() const { return inflight_.has_value(); }
   bool paused() const { return paused_; }
+  // The broker has taken none of the last writes: nothing new begins until it takes one.
+  bool writes_fail() const;
 
  private:
   struct InFlight {
@@ -82,6 +84,7 @@ class Engine {
   std::optional<InFlight> inflight_;
   Instant write_not_before_{};
   Duration write_pause_{0};
+  std::uint32_t failed_writes_ = 0;  // in a row, that the broker did not take or cannot tell of
   bool suspect_running_ = false;
   std::optional<PartitionRef> probe_partition_;
   bool paused_ = false;

@@ -14,8 +14,19 @@ namespace {
 
 constexpr Duration kWriteRetry{20};
 constexpr Duration kWriteRetryMax{1000};
+constexpr std::uint32_t kFailing = 3;  // writes in a row: one or two are a rebalance, or bad luck
 
 }  // namespace
+
+// What would run now could not be written down: each success would be repeated after a crash, and nothing bounds them
+// but memory. Somebody must want to write, or nobody would ever find out that it works again.
+bool Engine::writes_fail() const {
+  if (failed_writes_ < kFailing) return false;
+  return inflight_ || std::ranges::any_of(partitions_, [](const auto& p) {
+           Instant at = kNever;
+           return p.second->wants_write(at);
+         });
+}
 
 void Engine::maybe_write() {
   const Instant now = shared_.now.steady;
@@ -109,6 +120,7 @@ void Engine::take(const WriteIn& in) {
   const std::vector<PlannedRecord> records = std::move(inflight_->records);
   const std::vector<PartitionRef> refs = inflight_->refs;
   finish_write(false);
+  failed_writes_ = 0;                      // it answers
   write_not_before_ = shared_.now.steady;  // the rest goes at once
   std::vector<std::pair<std::uint32_t, std::uint32_t>> seen;
   for (const RefusedItem& refused : in.refused) {
@@ -131,6 +143,7 @@ void Engine::take(const ResolvedIn& in) {
     return;
   }
   if (!in.answered) {
+    ++failed_writes_;
     inflight_->resolve_at = shared_.now.steady + Duration(100);
     return;
   }
@@ -156,9 +169,11 @@ void Engine::finish_write(bool done) {
   const InFlight flight = std::move(*inflight_);
   inflight_.reset();
   if (done) {
+    failed_writes_ = 0;
     write_pause_ = Duration(0);
     write_not_before_ = shared_.now.steady;
   } else {
+    ++failed_writes_;
     write_pause_ = std::clamp(write_pause_ * 2, kWriteRetry, kWriteRetryMax);
     write_not_before_ = shared_.now.steady + write_pause_;
   }

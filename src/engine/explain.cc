@@ -47,12 +47,16 @@ class Explainer {
   Explainer(const Engine& engine, const PartitionEngine& p, Instant now) : engine_(engine), p_(p), now_(now) {}
 
   Pin pin(const Entry& e, const LaneState& l) const {
-    Pin pin{.offset = e.offset, .lane = std::nullopt, .state = state_text(e), .due_in = std::nullopt};
+    Pin pin{.offset = e.offset, .lane = std::nullopt, .state = state_text(e), .kind = {}, .due_in = std::nullopt};
     if (!(e.record_flags & kKeyless)) pin.lane = l.hash;
+    pin.slot = e.slot;
     pin.max_attempts = engine_.config().cases[e.case_id].max_attempts;
     if (e.facts == kNone) return pin;
     const Facts& f = p_.facts_[e.facts];
-    pin.attempts = f.attempts;
+    pin.attempt = f.attempts + (e.state == State::kDying || e.state == State::kKept ? 0u : 1u);
+    if (f.first_failure != Timestamp{}) pin.kind = f.kind;
+    pin.max_attempts = engine_.config().cases[e.case_id].attempts_for(f.kind);
+    pin.story = f.story;
     if (e.state == State::kParked) pin.due_in = std::max(Duration(0), f.due_steady - now_);
     return pin;
   }
@@ -85,8 +89,8 @@ class Explainer {
   std::string sentence(const Pin& pin) const {
     std::string text = "offset " + std::to_string(pin.offset.v);
     if (pin.due_in)
-      return text + " waits for attempt " + std::to_string(pin.attempts + 1) + " of " +
-             std::to_string(pin.max_attempts) + " in " + in_words(*pin.due_in);
+      return text + " waits for attempt " + std::to_string(pin.attempt) + " of " + std::to_string(pin.max_attempts) +
+             " in " + in_words(*pin.due_in);
     return text + " is " + pin.state;
   }
 
@@ -102,8 +106,11 @@ class Explainer {
       if (l.head != kNone)
         x.pinned_by.push_back(pin(p_.entries_[l.head], l));
       else
-        x.pinned_by.push_back(
-            {.offset = from, .lane = l.hash, .state = "to be read again from the log", .due_in = std::nullopt});
+        x.pinned_by.push_back({.offset = from,
+                               .lane = l.hash,
+                               .state = "to be read again from the log",
+                               .kind = {},
+                               .due_in = std::nullopt});
       return x.pinned_by.size() < room;
     };
     p_.listed_.walk(add);
@@ -241,6 +248,7 @@ class Explainer {
   }
 
   std::string intake() const {
+    if (engine_.writes_fail()) return ". The broker takes no writes: nothing new begins until it does";
     if (engine_.guard().open())
       return ". The outage guard is open since " + in_words(now_ - engine_.guard().since()) + ": one probe at a time";
     if (engine_.paused()) return ". The worker is paused";

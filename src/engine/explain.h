@@ -16,10 +16,13 @@ namespace bartleby {
 struct Pin {
   Offset offset;
   std::optional<Lane> lane;
-  std::string state;           // running, parked, held, dying, …
-  std::uint32_t attempts = 0;  // failed so far
+  std::string state;          // running, parked, held, dying, …
+  std::uint32_t attempt = 1;  // that runs or comes next; of one that gets none any more, the last
+  std::optional<Kind> kind;   // of its last failure
   std::uint32_t max_attempts = 0;
   std::optional<Duration> due_in;
+  std::uint32_t slot = kNone;   // of its bytes, where they are in memory
+  std::uint32_t story = kNone;  // of its last failure
 };
 
 struct Explanation {

@@ -39,9 +39,11 @@ void PartitionEngine::advance(std::uint32_t lane) {
       entries_[i].flags |= kDoomed;
     } else if (e.record_flags & kRefuse) {
       doom(i, e.refuse_reason);
+      facts_[entries_[i].facts].kind = kind_of_refusal(e.refuse_reason);
     } else if (deaths(e) >= shared_.config.cases[e.case_id].max_crashes && !mutant(Mutant::kCrashesNotCounted)) {
       shared_.alarm(AlarmType::kCrashPoison, ref_, e.offset, deaths(e));
       doom(i, Reason::kProcessCrash);
+      facts_[entries_[i].facts].kind = Kind::kCrash;
     } else if (e.facts != kNone && expiring(e)) {
       shared_.alarm(AlarmType::kExpiring, ref_, e.offset);
       doom(i, Reason::kExpiring);
@@ -267,7 +269,8 @@ void PartitionEngine::finish(std::uint32_t i, Fate fate) {
 void PartitionEngine::settle(std::uint32_t i) {
   make_slow(entries_[i].lane);
   entries_[i].state = State::kSettling;
-  release_bytes(entries_[i]);  // what it leaves behind does not need them
+  // What it leaves behind does not need them, unless that is the outcome of a replay: its header names the letter.
+  if ((entries_[i].record_flags & kReplayed) == 0) release_bytes(entries_[i]);
   add_pending(i);
 }
 

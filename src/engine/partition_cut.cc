@@ -176,6 +176,8 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
   if (e.record_flags & kReplayed) {
     PlannedRecord& outcome = add(RecordType::kOutcome, m);
     outcome.fate = e.state == State::kDying ? Fate::kReject : f.fate;
+    outcome.slot = e.slot;
+    outcome.story = f.story;
   }
   const bool repeats = (m.offset >= high && !mutant(Mutant::kNoDoneAboveHigh)) ||
                        (lane_open_at(m.lane, m.offset) && !mutant(Mutant::kNoDoneAboveFrom));

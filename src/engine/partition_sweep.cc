@@ -284,8 +284,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     const bool superseded = traits_.compacted && e.offset >= in.log_start;  // below, it was retention
     if (e.flags & kUnread) {  // nothing is known of it but its number: no letter could name it
       if (!superseded) shared_.alarm(AlarmType::kLostByRetention, ref_, e.offset);
-      e.state = State::kFinished;
-      e.flags |= kSkipped;
+      finish(i, Fate::kSkip);  // the write in flight may carry an entry for it, which must then be ended
       advance(lane);
       return;
     }
@@ -309,7 +308,9 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     e.flags &= static_cast<std::uint8_t>(~kUnread);
   } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {  // another record of that number
     if (e.facts != kNone && facts_[e.facts].has_live) strays_.push_back({entry_of(e), facts_[e.facts].live});
+    const bool putting = e.facts != kNone && facts_[e.facts].putting;
     drop_facts(e);
+    if (putting) facts_[facts_of(i)].putting = true;  // the write in flight carries an entry, which must be ended
     place(lane);
     e.flags &= static_cast<std::uint8_t>(~kDoomed);
     e.timestamp = r.timestamp;

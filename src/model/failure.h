@@ -62,6 +62,11 @@ constexpr std::optional<Reason> reason_named(std::string_view text) {
   return std::nullopt;
 }
 
+// Of a message that becomes a letter without an attempt.
+constexpr Kind kind_of_refusal(Reason r) {
+  return r == Reason::kMalformed ? Kind::kMalformed : r == Reason::kSecurity ? Kind::kSecurity : Kind::kPermanent;
+}
+
 // What a handler said went wrong. Bounded by whoever makes it: message 1 kB, stack 500 characters.
 struct ErrorText {
   std::string type;

@@ -213,6 +213,14 @@ struct Written {
   constexpr auto operator<=>(const Written&) const = default;
 };
 
+// A position that no member has: that of an operation, which counts what it has sent. Without a commit it is at 0.
+struct Cursor {
+  std::string group;
+  TopicPartition tp;
+  Offset from;
+  Offset to;
+};
+
 // Calls that are made before a member joins, or by people; they block up to the broker's own time limit.
 class Broker {
  public:
@@ -234,6 +242,13 @@ class Broker {
 
   // Outside any group: obituaries, and what people send. Durable when it returns.
   virtual Result<std::vector<Written>> produce(const std::vector<Record>& records) = 0;
+
+  // An error says why nothing can be written now, and what to do; who keeps no log of its own does not know.
+  virtual Result<void> writable() { return {}; }
+
+  // The same, and the cursor moved, whole or not at all. Answers with kFenced, and writes nothing, where the cursor is
+  // not at `from` or its group has members. After kUnavailable it may be done: `group_offsets` tells.
+  virtual Result<std::vector<Written>> produce_with(const std::vector<Record>& records, const Cursor& cursor) = 0;
 
   // For people: what there is, by name, and committed records from `from` on, as many as the limits allow.
   virtual Result<std::vector<TopicSpec>> topics() = 0;

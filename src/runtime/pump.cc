@@ -63,6 +63,17 @@ std::vector<ParkedMessage> Pump::parked(const ParkedFilter& filter, Now now, std
   return found;
 }
 
+std::vector<PinnedMessage> Pump::pinned(const Explanation& explanation) const {
+  std::vector<PinnedMessage> found;
+  for (const Pin& pin : explanation.pinned_by) {
+    PinnedMessage m{.pin = pin, .key = {}, .error = {}};
+    if (pin.slot != kNone) m.key = slots_[pin.slot].record->key;
+    if (pin.story != kNone) m.error = stories_[pin.story].error;
+    found.push_back(std::move(m));
+  }
+  return found;
+}
+
 void Pump::turn(Now now) {
   now_ = now;
   member_.poll(polled_, Duration(0));
@@ -166,11 +177,13 @@ RecordRef Pump::ref_of(const Place& place, LogRecord record) {
     r.flags |= kKeyless;
   r.size = static_cast<std::uint32_t>(payload_size(record) + 64);
   r.case_id = a.case_id;
-  if (a.skip) r.flags |= kSkip;
-  if (a.replayed) r.flags |= kReplayed;
-  if (a.refuse) {
+  const bool replayed = replay_of(place, record).has_value();
+  if (replayed) r.flags |= kReplayed;
+  if (a.skip && !replayed) r.flags |= kSkip;
+  if (a.refuse || (a.skip && replayed)) {
     r.flags |= kRefuse;
-    r.reason = *a.refuse;
+    // A letter of this worker that is not for it any more: skipped, it would be lost without a word.
+    r.reason = a.refuse.value_or(Reason::kMalformed);
   }
   r.slot = slots_.make();
   slots_[r.slot].record = std::make_shared<const LogRecord>(std::move(record));

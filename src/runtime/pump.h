@@ -16,6 +16,7 @@
 
 #include "codec/journal.h"
 #include "codec/letter.h"
+#include "codec/replay_header.h"
 #include "engine/engine.h"
 #include "engine/explain.h"
 #include "ports/broker.h"
@@ -29,7 +30,6 @@ struct Admission {
   std::uint16_t case_id = 0;
   bool skip = false;
   std::optional<Reason> refuse;
-  bool replayed = false;
 };
 
 struct SourceTopic {
@@ -38,12 +38,15 @@ struct SourceTopic {
   LetterTarget dlq;
 };
 
+// What a record's header says about it as a replay of a letter of this group; nothing: it is an ordinary message.
+using ReplayOf = std::function<std::optional<ReplayMark>(const std::string& topic, const LogRecord& record)>;
+
 struct PumpConfig {
   EngineConfig engine;
   std::string cluster, group, worker, instance;
   std::map<std::string, SourceTopic> topics;
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
-  std::string outcomes = "bartleby.outcomes";
+  ReplayOf replay_of;   // absent: nothing is a replay
   Duration tail{1000};  // how often the journal is looked at for obituaries
   // Makes what records the engine's steps; absent or null: nothing does.
   std::function<std::unique_ptr<EventRecorder>(const EngineConfig& engine)> record;
@@ -70,6 +73,13 @@ struct ParkedMessage {
   Bytes key;  // null also where the bytes are in the log only
   bool in_memory = false;
   ErrorText error;
+};
+
+// What holds a commit, likewise.
+struct PinnedMessage {
+  Pin pin;
+  Bytes key;        // null also where the bytes are in the log only
+  ErrorText error;  // of its last failure
 };
 
 struct ParkedFilter {
@@ -105,6 +115,7 @@ class Pump {
   std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
   // Messages that wait for their next attempt, or for people; at most `limit`.
   std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;
+  std::vector<PinnedMessage> pinned(const Explanation& explanation) const;
   bool has_handled() const { return !handled_.empty(); }
   bool has_events() const { return !events_.empty(); }
 
@@ -146,6 +157,7 @@ class Pump {
   void carry_out(Command& command);
   void write(WritePlan& plan);
   void write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const;
+  std::optional<ReplayMark> replay_of(const Place& place, const LogRecord& record) const;
   void journal_slice(Request& request, RangeRead& in);
   std::uint64_t ask(Request request);
   Place* place(PartitionRef ref);

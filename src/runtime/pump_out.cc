@@ -90,11 +90,19 @@ void Pump::write(WritePlan& plan) {
   member_.write(std::move(w));
 }
 
+std::optional<ReplayMark> Pump::replay_of(const Place& place, const LogRecord& record) const {
+  return config_.replay_of ? config_.replay_of(place.tp.topic, record) : std::nullopt;
+}
+
 void Pump::write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const {
   const auto story_of = [&]() -> JournalStory {
     return planned.story == kNone ? JournalStory{} : stories_[planned.story];
   };
-  const auto facts_of = [&] {
+  const auto record_of = [&](const JournalStory& story) {
+    if (planned.slot != kNone) return *slots_[planned.slot].record;
+    return story.record ? *story.record : LogRecord{};
+  };
+  const auto facts_of = [&](const LogRecord& record) {
     const auto& m = std::get<MessageEntry>(planned.entry);
     LetterFacts f;
     f.cluster = config_.cluster;
@@ -110,6 +118,10 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
     f.attempts = m.attempts;
     f.first_failure = m.first_failure;
     f.last_failure = m.last_failure;
+    if (const auto mark = replay_of(place, record)) {
+      f.lineage = mark->lineage;
+      f.replays = mark->replays;
+    }
     return f;
   };
   switch (planned.type) {
@@ -127,14 +139,10 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       out.push_back({place.topic->journal, place.tp.partition, journal_key(planned.entry), std::nullopt, {}});
       return;
     case RecordType::kLetter: {
-      LetterFacts facts = facts_of();
       const JournalStory story = story_of();
+      const LogRecord record = record_of(story);
+      LetterFacts facts = facts_of(record);
       facts.error = story.error;
-      LogRecord record;
-      if (planned.slot != kNone)
-        record = *slots_[planned.slot].record;
-      else if (story.record)
-        record = *story.record;
       for (Record& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq))
         out.push_back(std::move(r));
       return;
@@ -143,12 +151,17 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       for (const Record& r : emits_[planned.emit].records) out.push_back(r);
       return;
     case RecordType::kOutcome: {
-      const LetterFacts facts = facts_of();
-      const char* verdict = planned.fate == Fate::kReject ? "DEAD"
-                            : planned.fate == Fate::kSkip ? "SKIPPED"
-                                                          : "APPLIED";
-      out.push_back(
-          {config_.outcomes, std::nullopt, message_id(facts), std::string("{\"outcome\":\"") + verdict + "\"}", {}});
+      // Without its bytes nobody can tell which letter it was: retention took them, and the letter says so.
+      const auto mark = replay_of(place, record_of(story_of()));
+      if (!mark) return;
+      const Verdict verdict = planned.fate == Fate::kReject ? Verdict::kDead
+                              : planned.fate == Fate::kSkip ? Verdict::kSkipped
+                                                            : Verdict::kApplied;
+      out.push_back({kOutcomesTopic,
+                     std::nullopt,
+                     mark->letter,
+                     outcome_value({mark->letter, mark->replays, verdict, now_.wall}),
+                     {}});
       return;
     }
   }

@@ -95,6 +95,11 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     origin.partition = s.tp.partition;
     origin.offset = m.record->offset;
     origin.timestamp = m.record->timestamp;
+    if (settings_.replay_of)
+      if (auto mark = settings_.replay_of(s.tp.topic, *m.record)) {
+        origin.lineage = std::move(mark->lineage);
+        attempt->replay_of = std::move(mark->letter);
+      }
     attempt->message_id = message_id(origin);
     attempt->idempotency_key = attempt->message_id;
     attempt->number = s.done == 0 ? s.attempt : 1;

@@ -28,6 +28,7 @@ class Runner {
     std::string cluster, worker, group;
     std::vector<std::shared_ptr<Handler>> handlers;  // by case
     std::vector<RetryPolicy> policies;               // at the start
+    ReplayOf replay_of;
   };
   using Done = std::function<void(std::uint64_t life, HandledRun)>;
 

@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
+constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
+constexpr Duration kLaneRetention{std::chrono::hours(24 * 30)};  // of private lanes and outcomes
 
 struct AlarmText {
   AlarmType type;
@@ -65,7 +67,7 @@ Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, O
 }
 
 Runner::Settings runner_settings(const WorkerSpec& spec) {
-  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases};
+  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases, spec.replay_of};
 }
 
 // As `prepare` names them.
@@ -158,6 +160,7 @@ void Worker::trouble(const std::string& what, const Error& error) {
 // Journal and dead letter topic exist before anything can fail, and the group has a position before anybody joins.
 bool Worker::prepare() {
   sources_.clear();
+  lanes_.clear();
   std::vector<TopicSpec> wanted;
   for (const std::string& topic : spec_.topics) {
     Result<TopicSpec> there = broker_.describe(topic);
@@ -181,7 +184,12 @@ bool Worker::prepare() {
       wanted.push_back(topic_spec(source.dlq.topic, there->partitions));
       wanted.back().max_message = there->max_message + 65536;
     }
+    if (!spec_.replay_topic.empty()) add_lane(source, words, *there, wanted);
     sources_[topic] = std::move(source);
+  }
+  if (spec_.replay_of) {
+    wanted.push_back(topic_spec(kOutcomesTopic, kOutcomesPartitions));
+    wanted.back().retention = kLaneRetention;
   }
   const auto made = broker_.ensure_topics(wanted);
   if (!made) return trouble("cannot create journal and dead letter topics", made.error()), false;
@@ -189,32 +197,56 @@ bool Worker::prepare() {
     for (const TopicSpec& t : *made)
       if (t.name == source.dlq.topic) source.dlq.partitions = t.partitions;
 
-  const auto offsets = broker_.group_offsets(spec_.group, spec_.topics);
+  // Nothing of a private lane may be passed over: what lies there was sent to this group.
+  prepared_ = commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
+  return prepared_;
+}
+
+// The private lane: its letters go where the topic's go; its journal is its own, for its offsets are.
+void Worker::add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
+                      std::vector<TopicSpec>& wanted) {
+  const std::string lane = topic_name(spec_.replay_topic, words);
+  SourceTopic made = source;
+  made.traits = {kLaneRetention, std::nullopt, false};
+  made.journal = topic_name(spec_.journal, {lane, spec_.group, spec_.name, spec_.cluster});
+  wanted.push_back(topic_spec(lane, topic.partitions));
+  wanted.back().retention = kLaneRetention;
+  wanted.back().max_message = topic.max_message + 65536;  // the header that makes it a replay
+  wanted.push_back(topic_spec(made.journal, topic.partitions));
+  wanted.back().compacted = true;
+  wanted.back().max_message = topic.max_message + 2 * 65536;
+  lanes_.push_back(lane);
+  sources_[lane] = std::move(made);
+}
+
+bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start) {
+  const auto offsets = broker_.group_offsets(spec_.group, topics);
   if (!offsets) return trouble("cannot read the group's offsets", offsets.error()), false;
   std::map<TopicPartition, StartRange> ranges;
   for (const CommittedOffset& o : *offsets) {
     const auto range = broker_.log_range(o.tp);
     if (!range) return trouble("cannot read the log's range", range.error()), false;
     ranges[o.tp] = {range->first, range->second, std::nullopt};
-    if (spec_.start == StartAt::kTime) {
+    if (start == StartAt::kTime) {
       const auto at = first_at(broker_, o.tp, range->first, range->second, spec_.start_time);
       if (!at) return trouble("cannot look for where the group begins", at.error()), false;
       if (*at < range->second) ranges[o.tp].at_time = *at;
     }
   }
-  if (const auto first = first_offsets(*offsets, ranges, spec_.start); !first.empty()) {
+  if (const auto first = first_offsets(*offsets, ranges, start); !first.empty()) {
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;
     if (!committed)
       return trouble("waits for the member that commits where the group begins", committed.error()), false;
   }
-  prepared_ = true;
   return true;
 }
 
 bool Worker::join() {
-  Result<std::unique_ptr<Member>> member = broker_.join({spec_.group, spec_.topics, spec_.instance});
+  std::vector<std::string> topics = spec_.topics;
+  topics.insert(topics.end(), lanes_.begin(), lanes_.end());
+  Result<std::unique_ptr<Member>> member = broker_.join({spec_.group, std::move(topics), spec_.instance});
   if (!member) return trouble("cannot join the group", member.error()), false;
   member_ = std::move(*member);
   PumpConfig config;
@@ -228,6 +260,7 @@ bool Worker::join() {
   config.instance = spec_.instance;
   config.topics = sources_;
   config.admit = spec_.admit;
+  config.replay_of = spec_.replay_of;
   if (!spec_.record.empty()) config.record = [this](const EngineConfig& engine) { return recorder(engine); };
   config.figures = &figures_;
   pump_ = std::make_unique<Pump>(
@@ -280,9 +313,13 @@ void Worker::turn() {
   pump_->poll(busy ? Duration(0) : std::chrono::ceil<Duration>(clock_.real(until)));
   {
     const std::lock_guard lock(mutex_);
-    for (HandledRun& run : handled_) pump_->handled(std::move(run));
-    handled_.clear();
+    handled_.swap(taken_);
   }
+  for (HandledRun& run : taken_) {
+    if (run.last) create_emitted_topics(*run.last);
+    pump_->handled(std::move(run));
+  }
+  taken_.clear();
   const Now now = clock_.now();
   if (pump_->has_handled()) death_point("attempt.answered");
   pump_->turn(now);
@@ -291,6 +328,25 @@ void Worker::turn() {
   figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
+}
+
+// Whoever emits to a topic for the first time makes it, as whoever sends does, where topics are made by themselves.
+// What cannot be made is refused by the write, and tried again.
+void Worker::create_emitted_topics(const Decision& decision) {
+  if (spec_.new_topic_partitions == 0) return;
+  for (const Record& record : decision.emit) {
+    if (emitted_topics_.contains(record.topic)) continue;
+    if (emitted_topics_.size() >= kMaxEmittedTopics) emitted_topics_.clear();
+    auto there = broker_.describe(record.topic);
+    if (!there && there.error().code == ErrorCode::kNotFound) {
+      if (auto made = broker_.ensure_topics({topic_spec(record.topic, spec_.new_topic_partitions)}); made)
+        log_.info("topic_created", {{"topic", record.topic}, {"partitions", spec_.new_topic_partitions}});
+      else
+        log_.warning("topic_not_created", {{"topic", record.topic}, {"why", made.error().message}});
+      there = broker_.describe(record.topic);
+    }
+    if (there) emitted_topics_.insert(record.topic);
+  }
 }
 
 void Worker::take_tasks() {

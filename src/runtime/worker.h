@@ -13,12 +13,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "codec/topic_name.h"
 #include "engine/start.h"
 #include "ports/broker.h"
 #include "runtime/runner.h"
@@ -31,11 +33,13 @@ struct WorkerSpec {
   std::int32_t new_topic_partitions = 1;           // of a source topic that does not exist yet; 0 = it must exist
   std::string journal = "{topic}.parked.{group}";  // templates; see codec/topic_name.h
   std::string dead_letter = "{topic}.dlq";
+  std::string replay_topic;  // template of the private lane for replays; empty: none is read
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime
   EngineConfig engine;
   std::vector<std::shared_ptr<Handler>> handlers;  // by case, like engine.cases
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
+  ReplayOf replay_of;        // absent: nothing is a replay
   std::string record;        // folder for recordings of the engine's events; empty: none are made
   Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
 };
@@ -52,12 +56,13 @@ struct PartitionStatus {
   std::size_t metadata_bytes = 0;  // of the last commit
   std::int64_t lag = 0;            // after the committed offset
   std::int64_t effective_lag = 0;  // what could run now and has not
+  bool lane = false;               // of a private lane for replays; shown only while something is in it
 };
 
 struct WorkerStatus {
   std::string name, group, instance;
   WorkerState state = WorkerState::kStarting;
-  std::string trouble;  // why it does not run, in words; empty when it does
+  std::string trouble;  // why it does not run or begins nothing, in words; empty when all is well
   std::vector<PartitionStatus> partitions;
   std::size_t parked = 0, held = 0, held_keys = 0, dlq_pending = 0;  // of all partitions
   std::size_t metadata_bytes_max = 0;
@@ -65,6 +70,7 @@ struct WorkerStatus {
   bool pinned = false;  // a message that waits holds a commit
   std::uint32_t running = 0;
   bool guard_open = false;
+  bool writes_fail = false;  // the broker takes none: nothing new begins
   std::optional<Timestamp> last_message_at;
 };
 
@@ -96,6 +102,7 @@ class Worker {
   struct Answer {
     TopicPartition tp;
     Explanation explanation;
+    std::vector<PinnedMessage> pinned;  // as in the explanation
   };
   Result<std::vector<Answer>> explain(std::optional<Partition> partition, std::optional<Offset> offset);
   // What happens to the messages of a key, by partition. An empty answer: none waits or runs there.
@@ -113,9 +120,14 @@ class Worker {
   Result<T> ask(std::function<T()> question);
   void work();
   bool prepare();
+  void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
+                std::vector<TopicSpec>& wanted);
+  bool is_lane(const TopicPartition& tp) const;
+  bool commit_begin(const std::vector<std::string>& topics, StartAt start);
   bool join();
   void turn();
   void take_tasks();
+  void create_emitted_topics(const Decision& decision);
   std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
   void part();  // from a pump that is over
   void told(const Alarm& alarm, const TopicPartition* tp);
@@ -146,7 +158,10 @@ class Worker {
 
   // The worker's thread alone:
   Runner runner_;
+  std::vector<HandledRun> taken_;
   std::map<std::string, SourceTopic> sources_;
+  std::vector<std::string> lanes_;  // private ones, one for each topic
+  std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;
   std::string trouble_;

@@ -65,6 +65,8 @@ Result<T> Worker::ask(std::function<T()> question) {
   }
 }
 
+bool Worker::is_lane(const TopicPartition& tp) const { return std::ranges::find(lanes_, tp.topic) != lanes_.end(); }
+
 Result<WorkerStatus> Worker::status() {
   Result<WorkerStatus> s = ask<WorkerStatus>([this] {
     WorkerStatus out;
@@ -76,6 +78,7 @@ Result<WorkerStatus> Worker::status() {
     out.running = figures_.running.load();
     if (!pump_) return out;
     out.guard_open = pump_->engine().guard().open();
+    out.writes_fail = pump_->engine().writes_fail();
     for (const auto& [ref, tp] : pump_->partitions())
       if (const PartitionEngine* p = pump_->engine().partition(ref)) {
         PartitionStatus part = partition_status(*p, tp);
@@ -83,12 +86,17 @@ Result<WorkerStatus> Worker::status() {
         part.held_keys = waiting.held_keys;
         part.dlq_pending = waiting.dying;
         part.metadata_bytes = pump_->metadata_bytes(ref);
+        part.lane = is_lane(tp);
         out.partitions.push_back(std::move(part));
       }
     return out;
   });
   if (!s) return s;
   s->last_message_at = last_message_at();
+  if (s->writes_fail && s->trouble.empty()) {  // asked here, like all that the broker is asked
+    const auto writable = broker_.writable();
+    s->trouble = "begins nothing new: the broker takes no writes" + (writable ? "" : ": " + writable.error().message);
+  }
   for (PartitionStatus& p : s->partitions) {  // asked here: the worker's thread must not wait for the broker
     const auto range = broker_.log_range(p.tp);
     p.log_end = range ? range->second : p.frontier;
@@ -96,6 +104,9 @@ Result<WorkerStatus> Worker::status() {
     const auto waiting = static_cast<std::int64_t>(p.parked + p.held);
     p.effective_lag = std::max<std::int64_t>(0, p.log_end.v - p.frontier.v) +
                       std::max<std::int64_t>(0, static_cast<std::int64_t>(p.in_memory) - waiting);
+  }
+  std::erase_if(s->partitions, [](const PartitionStatus& p) { return p.lane && p.lag == 0; });
+  for (const PartitionStatus& p : s->partitions) {
     s->parked += p.parked;
     s->held += p.held;
     s->held_keys += p.held_keys;
@@ -125,9 +136,13 @@ Result<std::vector<Worker::Answer>> Worker::explain(std::optional<Partition> par
     const Instant now = clock_.now().steady;
     for (const auto& [ref, tp] : pump_->partitions()) {
       if (partition && *partition != tp.partition) continue;
+      if (const PartitionEngine* p = pump_->engine().partition(ref); p != nullptr && is_lane(tp)) {
+        const PartitionStatus lane = partition_status(*p, tp);
+        if (lane.committed == lane.frontier && lane.in_memory == 0) continue;  // nobody asks for what is empty
+      }
       const auto e =
           offset ? bartleby::explain(pump_->engine(), ref, *offset, now) : bartleby::explain(pump_->engine(), ref, now);
-      if (e) answers.push_back({tp, *e});
+      if (e) answers.push_back({tp, *e, pump_->pinned(*e)});
     }
     return answers;
   });
@@ -140,7 +155,8 @@ Result<std::vector<Worker::Answer>> Worker::explain_key(std::string_view key, st
     const Instant now = clock_.now().steady;
     for (const auto& [ref, tp] : pump_->partitions()) {
       if (partition && *partition != tp.partition) continue;
-      if (const auto e = bartleby::explain(pump_->engine(), ref, lane, now)) answers.push_back({tp, *e});
+      if (const auto e = bartleby::explain(pump_->engine(), ref, lane, now))
+        answers.push_back({tp, *e, pump_->pinned(*e)});
     }
     return answers;
   });

@@ -52,13 +52,16 @@ struct Response {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  // Instead of the body: what is new since the last call, which may be nothing; nullopt: the answer is over. Called a
+  // few times a second, on one thread at a time, until the client goes or the server stops.
+  std::function<std::optional<std::string>()> stream{};
 };
 
 using Respond = std::move_only_function<void(Response)>;
 
 // Percent-decoding; nullopt: not well formed.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank = false);
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text);
+std::vector<std::pair<std::string, std::string>> parse_url_query(std::string_view text);
 // 0 or more; nullopt for anything else.
 std::optional<std::int64_t> whole_number(std::string_view text);
 

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <cerrno>
@@ -42,6 +43,7 @@ std::string lower(std::string_view text) {
 
 constexpr std::chrono::milliseconds kLookForClient{500};
 constexpr std::chrono::milliseconds kLookForEnd{5};
+constexpr std::chrono::milliseconds kLookForNews{200};
 
 // Whether the other side has closed. Bytes of a next request mean that it has not.
 bool has_gone(Stream& stream) {
@@ -121,6 +123,7 @@ struct HttpServer::State {
   asio::awaitable<void> accept(std::shared_ptr<State> self);
   asio::awaitable<void> serve(std::shared_ptr<State> self, std::shared_ptr<Connection> connection);
   asio::awaitable<std::optional<Response>> routed(Connection& connection, Request request);
+  asio::awaitable<void> send_stream(Connection& connection, Response response, unsigned version);
   // Calls `what` for each connection, on its strand.
   void tell_all(void (*what)(Connection&));
   bool ended_by(std::chrono::steady_clock::time_point limit) const;
@@ -232,13 +235,17 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       response = std::move(*refused);
     } else {
       request.path = *path;
-      if (mark != std::string_view::npos) request.query = parse_query(target.substr(mark + 1));
+      if (mark != std::string_view::npos) request.query = parse_url_query(target.substr(mark + 1));
       const std::string request_id = request.request_id;
       stream.expires_never();  // a claim may wait for long; the route has its own limits
       std::optional<Response> answer = co_await routed(*connection, std::move(request));
       if (!answer) break;  // nobody is there to read it
       response = std::move(*answer);
       complete_problem(response, instance, request_id);
+    }
+    if (response.stream && !head) {
+      co_await send_stream(*connection, std::move(response), version);
+      break;
     }
     stream.expires_after(options.write_time);
     death_point("http.answer");
@@ -296,6 +303,34 @@ asio::awaitable<bool> HttpServer::State::send(Stream& stream, Response response,
   error_code failed;
   co_await http::async_write(stream, message, quietly(failed));
   co_return !failed;
+}
+
+// Until the connection ends: there is no length, and no next request on it.
+asio::awaitable<void> HttpServer::State::send_stream(Connection& connection, Response response, unsigned version) {
+  Stream& stream = connection.stream;
+  http::response<http::empty_body> message(static_cast<http::status>(response.status), version);
+  message.set(http::field::content_type, response.content_type);
+  message.set("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+  message.keep_alive(false);
+  http::response_serializer<http::empty_body> serializer(message);
+  error_code failed;
+  stream.expires_after(options.write_time);
+  co_await http::async_write_header(stream, serializer, quietly(failed));
+  asio::steady_timer pause(stream.get_executor());
+  connection.idle = true;  // a stop does not wait for it
+  while (!failed && !stopping && !connection.cut) {
+    const std::optional<std::string> more = response.stream();
+    if (!more || (more->empty() && has_gone(stream))) break;
+    if (!more->empty()) {
+      stream.expires_after(options.write_time);
+      co_await asio::async_write(stream, asio::buffer(*more), quietly(failed));
+      if (failed) break;
+    }
+    error_code woken;
+    pause.expires_after(kLookForNews);
+    co_await pause.async_wait(quietly(woken));
+  }
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, const Router& router, Log& log) {

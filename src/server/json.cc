@@ -21,6 +21,13 @@ Response json_response(const json::value& body, int status) {
   return r;
 }
 
+Response with_member(Response response, std::string_view name, json::value value) {
+  json::value body = json::parse(response.body);
+  body.as_object()[name] = std::move(value);
+  response.body = json::serialize(body);
+  return response;
+}
+
 json::value json_bytes(const Bytes& bytes) {
   if (!bytes) return nullptr;
   if (is_utf8(*bytes)) return json::string(*bytes);

@@ -24,6 +24,9 @@ namespace json = boost::json;
 
 Response json_response(const json::value& body, int status = 200);
 
+// A problem with one more member.
+Response with_member(Response response, std::string_view name, json::value value);
+
 json::value json_bytes(const Bytes& bytes);  // null, a string, or {"base64": …}
 json::value json_time(std::optional<Timestamp> at);
 json::array json_headers(const Headers& headers);

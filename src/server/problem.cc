@@ -23,6 +23,7 @@ constexpr std::array kRows = {
     Row{ProblemType::kConflict, 409, "conflict", "Something else stands in the way"},
     Row{ProblemType::kWrongState, 409, "wrong-state", "It is not in the state for this"},
     Row{ProblemType::kGone, 410, "gone", "It is no more"},
+    Row{ProblemType::kStale, 412, "stale", "It is not what the caller has seen"},
     Row{ProblemType::kTooLarge, 413, "too-large", "Too large"},
     Row{ProblemType::kUnsupportedType, 415, "unsupported-type", "This content type is not read here"},
     Row{ProblemType::kInvalid, 422, "invalid", "A field has a value it cannot have"},
@@ -51,7 +52,8 @@ Response problem(ProblemType type, std::string detail, std::vector<FieldError> e
     for (const FieldError& e : errors) list.push_back(json::object{{"pointer", e.pointer}, {"detail", e.detail}});
     body["errors"] = std::move(list);
   }
-  Response response{.status = r.status, .content_type = "application/problem+json", .body = {}, .headers = {}};
+  Response response{
+      .status = r.status, .content_type = "application/problem+json", .body = {}, .headers = {}, .stream = {}};
   response.body = json::serialize(body);
   return response;
 }
@@ -73,6 +75,12 @@ Response problem(const Error& error) {
       break;
   }
   Response response = problem(ProblemType::kBrokerUnavailable, error.message);
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+Response store_problem(const Error& error) {
+  Response response = problem(ProblemType::kStoreUnavailable, error.message);
   response.headers.emplace_back("Retry-After", "1");
   return response;
 }

@@ -20,6 +20,7 @@ enum class ProblemType : std::uint8_t {
   kConflict,
   kWrongState,
   kGone,
+  kStale,
   kTooLarge,
   kUnsupportedType,
   kInvalid,
@@ -41,6 +42,9 @@ Response problem(ProblemType type, std::string detail, std::vector<FieldError> e
 
 // An error of a port, as this server's callers see it.
 Response problem(const Error& error);
+
+// An error of the store: whatever it is, nothing that the caller has said is wrong.
+Response store_problem(const Error& error);
 
 // Adds what only the server knows.
 void complete_problem(Response& response, const std::string& instance, const std::string& request_id);

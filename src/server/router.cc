@@ -108,7 +108,7 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_b
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text) {
+std::vector<std::pair<std::string, std::string>> parse_url_query(std::string_view text) {
   constexpr std::size_t kMost = 64;
   std::vector<std::pair<std::string, std::string>> values;
   while (!text.empty() && values.size() < kMost) {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "office/news.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
+#include "ports/store.h"
 #include "runtime/open_attempts.h"
 #include "runtime/pull_handler.h"
 #include "runtime/worker.h"
@@ -21,6 +23,8 @@ struct Services {
   bool office = true;  // state that all processes share is shown by those with this role
   Broker* broker = nullptr;
   Counters* counters = nullptr;
+  Store* store = nullptr;  // of the office; null without the role, and then there are no routes of it
+  News* news = nullptr;    // likewise
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;

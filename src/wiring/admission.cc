@@ -20,4 +20,12 @@ std::function<Admission(const std::string& topic, const LogRecord& record)> admi
   };
 }
 
+ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys) {
+  return [group, keys = std::move(keys)](const std::string& topic, const LogRecord& record) {
+    auto mark = replay_mark(record, keys, topic);
+    if (mark && mark->group != group) mark.reset();
+    return mark;
+  };
+}
+
 }  // namespace bartleby

@@ -13,4 +13,8 @@ namespace bartleby {
 
 std::function<Admission(const std::string& topic, const LogRecord& record)> admission_of(const WorkerConfig& worker);
 
+// Which records are replays of this group's letters: signed with one of the keys, and meant for nobody else. To another
+// group that reads the topic the same record is an ordinary message. Any thread.
+ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys);
+
 }  // namespace bartleby

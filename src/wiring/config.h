@@ -71,6 +71,9 @@ struct WorkerConfig {
   std::vector<std::optional<Match>> case_matches() const;
   std::string journal_of(const std::string& topic, const std::string& cluster_id) const;
   std::string dead_letters_of(const std::string& topic, const std::string& cluster_id) const;
+  // The private lane for replays; empty where it would share the topic's journal, which then has no {topic} in it.
+  std::string lane_of(const std::string& topic, const std::string& cluster_id) const;
+  std::string lane_template() const;
   // What the engine is told; `writer`, `in_process` and `seed` are left to whoever runs it.
   EngineConfig engine() const;
 };

@@ -186,6 +186,15 @@ std::string WorkerConfig::dead_letters_of(const std::string& topic, const std::s
   return topic_name(dead_letter.topic, {topic, group, name, cluster_id});
 }
 
+std::string WorkerConfig::lane_template() const {
+  return journal.find("{topic}") == std::string::npos ? "" : "{topic}.replay.{group}";
+}
+
+std::string WorkerConfig::lane_of(const std::string& topic, const std::string& cluster_id) const {
+  const std::string text = lane_template();
+  return text.empty() ? "" : topic_name(text, {topic, group, name, cluster_id});
+}
+
 EngineConfig WorkerConfig::engine() const {
   EngineConfig out;
   out.cases.clear();

@@ -25,6 +25,8 @@
 #include "server/routes/routes.h"
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
+#include "wiring/office.h"
+#include "wiring/office_key.h"
 
 namespace bartleby {
 namespace {
@@ -69,7 +71,9 @@ struct Instance::Parts {
   const std::function<void(const std::string&)> broken;
 
   std::unique_ptr<embedded::EmbeddedBroker> broker;
+  OfficeKey office_key;
   std::unique_ptr<Counters> counters;
+  std::unique_ptr<Office> office;  // none without the role
   std::unique_ptr<FlightRecorder> recorder;
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
@@ -97,7 +101,7 @@ struct Instance::Parts {
   std::unique_ptr<Heartbeats> make_heartbeats();
   void tick(const std::stop_token& stopping);
   bool stop_workers(const std::vector<Running>& leaving);
-  bool apply(const WorkerSpec& fresh);
+  static bool may_apply(const Worker& worker, const WorkerConfig& wanted);
   void hand_over(const std::string& name);
 };
 
@@ -181,6 +185,8 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
     spec.handlers.push_back(std::move(*handler));
   }
   spec.admit = admission_of(c);
+  spec.replay_topic = c.lane_template();
+  spec.replay_of = replays_of(c.group, {office_key});
   return prepared;
 }
 
@@ -274,10 +280,24 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     else
       log.error("log_chore_failed", {{"chore", chore}, {"why", result.error().message}});
   };
+  options.writable_told = [&log](const Result<void>& writable) {
+    if (writable)
+      log.info("log_writable_again");
+    else
+      log.error("log_not_writable", {{"why", writable.error().message}});
+  };
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
+  auto key = office_key(p.config.data_dir);
+  if (!key) return std::unexpected(key.error());
+  p.office_key = std::move(*key);
+  if (p.config.has_office) {
+    auto office = Office::start(p.config, *p.broker, p.office_key, clock, log);
+    if (!office) return std::unexpected(office.error());
+    p.office = std::move(*office);
+  }
   auto recorder = FlightRecorder::open(std::filesystem::path(p.config.data_dir) / "flight", random_number());
   if (!recorder) return std::unexpected(recorder.error());
   p.recorder = std::move(*recorder);
@@ -296,6 +316,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.services.broker = p.broker.get();
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
+  if (p.office) p.services.store = &p.office->store(), p.services.news = &p.office->news();
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
   p.services.workers = [&p] {
@@ -346,55 +367,52 @@ std::string Instance::address() const { return parts_->address(); }
 Result<void> Instance::reload(Config fresh) {
   Parts& p = *parts_;
   ConfigDiff changes = diff(p.config, fresh);
+  const auto wanted = [&](const WorkerChange& change) -> const WorkerConfig& {
+    return *std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
+  };
   std::map<std::string, Parts::Prepared> successors;
   for (WorkerChange& change : changes.workers) {
     if (change.change == Change::kRemoved || !p.config.runs_workers) continue;
-    {
-      const std::lock_guard lock(p.mutex);
-      if (change.change == Change::kUnchanged && p.running.contains(change.worker)) continue;
-    }
-    if (change.change != Change::kLive) change.change = Change::kRestart;
-    const auto wanted = std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
-    auto prepared = p.prepare_worker(*wanted);
+    const std::shared_ptr<Worker> worker = p.services.worker(change.worker);
+    if (change.change == Change::kUnchanged && worker) continue;
+    if (change.change == Change::kLive && worker && Parts::may_apply(*worker, wanted(change))) continue;
+    change.change = Change::kRestart;
+    auto prepared = p.prepare_worker(wanted(change));
     if (!prepared) return std::unexpected(prepared.error());
     successors.emplace(change.worker, std::move(*prepared));
   }
-  for (const WorkerChange& change : changes.workers) {
-    if (change.change == Change::kUnchanged || !p.config.runs_workers) continue;
+  const auto tell = [&p](const WorkerChange& change) {
     std::string keys;
     for (const std::string& key : change.keys) keys += (keys.empty() ? "" : ", ") + key;
-    const auto next = successors.find(change.worker);
-    const bool live = change.change == Change::kLive && p.apply(next->second.spec);
-    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}, {"live", live}});
-    if (live) continue;
+    p.log.info("worker_changes", {{"worker", change.worker}, {"keys", keys}, {"live", change.change == Change::kLive}});
+  };
+  for (const WorkerChange& change : changes.workers) {
+    if (change.change != Change::kLive || !p.config.runs_workers) continue;
+    const auto applied = p.services.worker(change.worker)->apply(LiveSettings(wanted(change).engine()));
+    if (!applied) return applied;
+    tell(change);
+  }
+  for (const WorkerChange& change : changes.workers) {
+    if (change.change == Change::kUnchanged || change.change == Change::kLive || !p.config.runs_workers) continue;
+    tell(change);
     p.hand_over(change.worker);
-    if (next != successors.end()) p.start_worker(std::move(next->second));
+    if (const auto next = successors.find(change.worker); next != successors.end())
+      p.start_worker(std::move(next->second));
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
   p.config.effective = std::move(fresh.effective);
   p.heartbeats->beat();
+  if (p.office) p.office->follow(p.config);
   return {};
 }
 
-// While it runs, where that is possible; else false, and it must be handed over.
-bool Instance::Parts::apply(const WorkerSpec& fresh) {
-  std::shared_ptr<Worker> worker;
-  {
-    const std::lock_guard lock(mutex);
-    const auto at = running.find(fresh.name);
-    if (at == running.end()) return false;
-    worker = at->second.worker;
-  }
-  // A pool has as many threads as it was made with.
-  const auto capacity = [](const WorkerSpec& spec) {
-    std::uint32_t threads = 0;
-    for (const auto& handler : spec.handlers) threads += handler->capacity();
-    return threads;
-  };
-  if (worker->spec().handlers.size() != fresh.handlers.size() || capacity(worker->spec()) != capacity(fresh))
-    return false;
-  return worker->apply(LiveSettings(fresh.engine)).has_value();
+// While it runs; else it must be handed over: a pool has as many threads as it was made with.
+bool Instance::Parts::may_apply(const Worker& worker, const WorkerConfig& wanted) {
+  const auto& handlers = worker.spec().handlers;
+  return handlers.size() == wanted.cases.size() && std::ranges::all_of(handlers, [&](const auto& handler) {
+           return handler->capacity() == 0 || handler->capacity() == wanted.concurrency;
+         });
 }
 
 // Its successor can begin as soon as the partitions are free; a handler that takes longer ends by itself.

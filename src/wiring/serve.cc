@@ -152,6 +152,7 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
   for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, s);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, not the end
 
   Log log(config->log_format, config->log_level);
   const SystemClock clock(*scale);

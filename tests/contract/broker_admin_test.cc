@@ -1,4 +1,6 @@
 // Topics, first offsets and records from outside a group.
+#include <algorithm>
+
 #include "tests/contract/broker_contract.h"
 
 namespace bartleby::contract {
@@ -124,6 +126,41 @@ TEST_P(BrokerContract, ProducingWhatCannotBeWrittenFailsAndWritesNothing) {
   ASSERT_FALSE(nowhere.has_value());
   EXPECT_EQ(nowhere.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(broker().log_range(tp), (std::pair(Offset(0), Offset(0))));
+}
+
+TEST_P(BrokerContract, RecordsAndACursorAreWrittenTogetherAndOnce) {
+  const TopicPartition tp{topic(), Partition(0)};
+  const std::string group = rig().fresh("cursor");
+  const auto at = [&] { return broker().group_offsets(group, {tp.topic}).value().front().offset; };
+  EXPECT_EQ(at(), std::nullopt);
+  const auto first = broker().produce_with({out(tp, "k", "0"), out(tp, "k", "1")}, {group, tp, Offset(0), Offset(7)});
+  ASSERT_TRUE(first.has_value()) << first.error().message;
+  EXPECT_EQ(*first, (std::vector<Written>{{tp.partition, Offset(0)}, {tp.partition, Offset(1)}}));
+  EXPECT_EQ(at(), Offset(7));
+  // The same again, as after a lost answer: nothing is written.
+  const auto again = broker().produce_with({out(tp, "k", "0"), out(tp, "k", "1")}, {group, tp, Offset(0), Offset(7)});
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, ErrorCode::kFenced);
+  // What cannot be written does not move the cursor.
+  const TopicPartition nowhere{rig().fresh("nowhere"), Partition(0)};
+  EXPECT_EQ(broker().produce_with({out(nowhere, "k", "v")}, {group, tp, Offset(7), Offset(8)}).error().code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(at(), Offset(7));
+  EXPECT_EQ(broker().log_range(tp)->second, Offset(2));
+  ASSERT_TRUE(broker().produce_with({out(tp, "k", "2")}, {group, tp, Offset(7), Offset(9)}));
+  EXPECT_EQ(at(), Offset(9));
+  EXPECT_EQ(values(broker().read(tp, Offset(0), 10, 1 << 20).value()), (std::vector<std::string>{"0", "1", "2"}));
+}
+
+TEST_P(BrokerContract, ACursorOfAGroupWithMembersIsRefused) {
+  const TopicPartition tp{topic(), Partition(0)};
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {tp.topic});
+  assigned(a, tp);
+  const auto written = broker().produce_with({out(tp, "k", "v")}, {group, tp, Offset(0), Offset(1)});
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error().code, ErrorCode::kFenced);
+  EXPECT_EQ(broker().log_range(tp)->second, Offset(0));
 }
 
 TEST_P(BrokerContract, AKeyDecidesThePartitionAsInEveryOtherKafkaClient) {

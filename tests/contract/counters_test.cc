@@ -1,4 +1,5 @@
 // What every cache behind ports/counters.h must do.
+#include <algorithm>
 #include <array>
 #include <thread>
 

@@ -308,6 +308,36 @@ TEST_F(EmbeddedLog, AFullFileRefusesWritesLosesNothingAndGoesOnWhenThereIsRoom) 
   EXPECT_EQ(done->offsets.at(0).v, static_cast<std::int64_t>(acknowledged.size())) << "no offset was lost";
 }
 
+TEST_F(EmbeddedLog, AFullFileIsToldOnceAndThatItHasRoomAgainIsFoundOutWithoutAWrite) {
+  options_.max_pages = 40;
+  std::mutex mutex;
+  std::vector<std::string> told;
+  options_.writable_told = [&](const Result<void>& writable) {
+    const std::lock_guard lock(mutex);
+    told.push_back(writable ? "works" : writable.error().message);
+  };
+  const TopicPartition tp = topic(spec("t"));
+  const Record big = record(tp, "k", Bytes(std::string(2000, 'x')));
+  EXPECT_TRUE(broker().writable());
+  int taken = 0;
+  while (taken < 200 && broker().produce({big})) ++taken;
+  ASSERT_LT(taken, 200);
+  EXPECT_FALSE(broker().produce({big}));
+  static_cast<void>(broker().produce({record(tp, "k", Bytes("small"))}));  // there may be a corner left
+  const auto full = broker().writable();
+  ASSERT_FALSE(full) << "a small write that finds a corner is not the end of it";
+  EXPECT_TRUE(full.error().message.starts_with("the disk is full: ")) << full.error().message;
+  EXPECT_NE(full.error().message.find("Free space"), std::string::npos) << full.error().message;
+  ASSERT_TRUE(broker().delete_before(tp, Offset(20)).has_value());
+  for (int i = 0; i < 1000 && !broker().writable(); ++i) {
+    clock_->advance(Duration(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(broker().writable());
+  close();
+  EXPECT_EQ(told, (std::vector<std::string>{full.error().message, "works"}));
+}
+
 TEST_F(EmbeddedLog, UpkeepThatFailsIsToldOnceAndSoIsItsMending) {
   std::mutex mutex;
   std::vector<std::string> told;

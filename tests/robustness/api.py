@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 import traceback
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -28,6 +29,9 @@ workers:
   pulled: {handler: {pull: {}}, retry: {max_attempts: 2, schedule: [1m]}, guard: null}
   other: {topics: [pulled], group: second, handler: {pull: {}}, dead_letter: {topic: "{topic}.dlq"}}
 """
+
+
+WITH_THE_FIRST_LETTER = {"bartleby_oldest_open_letter_timestamp_seconds", "dead_job_count"}
 
 
 def started(program, folder):
@@ -70,7 +74,7 @@ class Checked:
                 return
             assert kind.split(";")[0] in content, f"{method} {target}: {kind} is not one of {list(content)}"
             wanted = content[kind.split(";")[0]]["schema"]
-        value = json.loads(body) if "json" in kind else body.decode()
+        value = json.loads(body) if "json" in kind else body.decode("latin-1")
         found = schema.complaints(value, wanted, self.document)
         assert not found, f"{method} {target} {status}: {found[:5]}"
 
@@ -109,6 +113,57 @@ def send(api, value, key="k"):
     return body
 
 
+class Events:
+    """A stream of server-sent events, read one by one."""
+
+    def __init__(self, port, target="/api/v1/events", headers=None):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self.connection.request("GET", target, headers=headers or {})
+        self.answer = self.connection.getresponse()
+        self.status, self.kind = self.answer.status, self.answer.getheader("content-type")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.answer.close()
+        self.connection.close()
+
+    def next(self):
+        """(type, data, id) of the next event; comments are passed over."""
+        fields = {}
+        while True:
+            line = self.answer.readline().decode().rstrip("\n")
+            if line.startswith(":"):
+                continue
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            elif fields:
+                return fields["event"], json.loads(fields["data"]), fields.get("id")
+
+
+def letters_found(api, query=""):
+    return api.call("GET", "/api/v1/letters?" + urllib.parse.urlencode({"q": query}))[1]
+
+
+def office_routes(api):
+    """Every route of the office once."""
+    assert api.call("POST", f"/api/v1/attempts/{claimed(api)['token']}:finish", '{"outcome": "reject"}')[0] == 204
+    wait_for("the letter to be taken in", lambda: letters_found(api)["count"]["value"] > 0)
+    letter = letters_found(api)["items"][0]
+    at = f"/api/v1/letters/{letter['id']}"
+    issue = f"/api/v1/issues/{letter['issue']}"
+    for target in ("/api/v1/issues", issue, "/api/v1/dlqs", "/api/v1/dlqs/pulled.dlq", "/api/v1/audit",
+                   "/api/v1/audit:verify", at, at + "/value", at + "/story", "/dlq-status", "/job-status"):
+        assert api.call("GET", target)[0] == 200, target
+    for verb in ("mute", "resolve", "reopen"):
+        assert api.call("POST", f"{issue}:{verb}", '{"reason": "a test"}')[0] == 200, verb
+    with Events(api.bartleby.port) as events:
+        assert events.status == 200 and events.next()[0] == "snapshot"
+        api.check("GET", "/api/v1/events", events.status, events.kind, b"")
+
+
 def answers_are_as_documented(program):
     with tempfile.TemporaryDirectory() as folder:
         bartleby = started(program, folder)
@@ -134,6 +189,7 @@ def answers_are_as_documented(program):
             where = '{"partition": 0, "offset": 0}'
             assert api.call("POST", "/api/v1/workers/pulled/parked:run-now", where)[0] == 200
             assert api.call("POST", "/api/v1/workers/pulled/parked:give-up", '{"all": true}')[0] == 200
+            office_routes(api)
             assert api.call("GET", "/api/v1/workers/nobody")[0] == 404
             assert api.call("GET", "/api/v1/explain?worker=pulled&partition=0&offset=1&key=k")[0] == 400
             documented = {(m.upper(), p) for p, ops in api.document["paths"].items() for m in ops}
@@ -160,14 +216,19 @@ def explain_by_key(program):
 
             def of(key):
                 return api.call("GET", f"/api/v1/explain?worker=pulled&key={key}")[1]
-            assert of("k")["answer"] == "nothing of this key is waiting or running at worker pulled", of("k")
+            wait_for("the worker to have its partition", lambda: of("k")["answer"] ==
+                     "nothing of this key is waiting or running at worker pulled")
             send(api, b"1")
             send(api, b"2")
             token = claimed(api)["token"]
             assert "offset 0 is running" in of("k")["answer"], of("k")
             api.call("POST", f"/api/v1/attempts/{token}:finish", '{"outcome": "retry"}')
             wait_for("the key to be parked", lambda: "waits for attempt 2 of 2" in of("k")["answer"])
-            assert [p["state"] for p in of("k")["pinned_by"]] == ["parked", "held"], of("k")
+            parked, held = of("k")["pinned_by"]
+            assert (parked["state"], parked["key"], parked["attempt"]) == ("parked", "k", 2), parked
+            assert parked["due"] and parked["error"]["kind"] == "transient", parked
+            assert (held["state"], held["key"], held["attempt"]) == ("held", "k", 1), held
+            assert held["due"] is None and held["error"] is None, held
             assert of("other")["pinned_by"] == [], of("other")
         finally:
             bartleby.end()
@@ -181,8 +242,8 @@ def metrics(program):
             name, kind, *labels = line.split()
             table[name] = (kind, set(labels))
     page_for_people = (pathlib.Path(__file__).resolve().parents[2] / "docs/metrics.md").read_text()
-    told = {name: (kind, set(labels.split(", "))) for name, kind, labels in
-            re.findall(r"^\| `(\w+)` \| (\w+) \| ([\w, ]+) \|", page_for_people, re.MULTILINE)}
+    told = {name: (kind, set(labels.split(", ")) - {"–"}) for name, kind, labels in
+            re.findall(r"^\| `(\w+)` \| (\w+) \| ([\w, –]+) \|", page_for_people, re.MULTILINE)}
     assert told == table, f"docs/metrics.md says otherwise: {sorted(set(told) ^ set(table))}"
     with tempfile.TemporaryDirectory() as folder:
         bartleby = started(program, folder)
@@ -195,17 +256,19 @@ def metrics(program):
             def value(name, suffix="", **labels):
                 return page()[name].samples.get((suffix, tuple(sorted(labels.items()))))
 
-            def hold_against_table(families):
+            def hold_against_table(families, before_the_first_letter=False):
                 assert set(families) == set(table), set(families) ^ set(table)
                 for name, family in families.items():
                     kind, labels = table[name]
                     assert family.kind == kind, (name, family.kind)
-                    assert family.samples, f"{name} has no sample"
+                    empty = before_the_first_letter and name in WITH_THE_FIRST_LETTER
+                    assert bool(family.samples) != empty, f"{name}: {family.samples}"
                     for _, pairs in family.samples:
                         assert {label for label, _ in pairs} - {"le"} == labels, (name, pairs)
 
+            wait_for("the dlq to be found", lambda: page()["bartleby_intake_lag"].samples)
             first = page()
-            hold_against_table(first)
+            hold_against_table(first, before_the_first_letter=True)
             for name, family in first.items():
                 if family.kind == "counter" and not name.startswith("bartleby_http"):
                     assert set(family.samples.values()) == {0}, name
@@ -221,7 +284,13 @@ def metrics(program):
                     wait_for("it to be parked", lambda: value("bartleby_parked", worker="pulled") == 1)
                     api.call("POST", "/api/v1/workers/pulled/parked:run-now", '{"all": true}')
             wait_for("the letter", lambda: value("worker_dlq_messages_total", topic="pulled.dlq") == 1)
+            wait_for("it to be taken in",
+                     lambda: value("bartleby_letters", dlq="pulled.dlq", state="open", **{"class": "normal"}) == 1)
             hold_against_table(page())
+            assert value("bartleby_letters_taken_in_total", dlq="pulled.dlq") == 1
+            assert value("bartleby_intake_lag", dlq="pulled.dlq") == 0
+            assert value("bartleby_issues", state="new") == 1 and value("bartleby_issues", state="muted") == 0
+            assert value("dead_job_count", channel="pulled", consumer="pulled") == 1
             assert value("worker_retry_count_total", worker="pulled", error='a \\"b\\"\\\\\\n') == 1
             assert value("bartleby_attempt_seconds", "_count", worker="pulled") == 2
             assert value("bartleby_timer_lateness_seconds", "_count", worker="pulled") == 1

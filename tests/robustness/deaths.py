@@ -16,7 +16,7 @@ import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import (TOPIC, Bartleby, Endpoint, Sender, all_over, disorder, flaky, wait_for,  # noqa: E402
+from processes import (TOPIC, Bartleby, Endpoint, Sender, disorder, flaky, wait_all_over, wait_for,  # noqa: E402
                        worker_file)
 
 POINTS = ["append.begun", "append.committed", "write.begun", "write.committed", "write.published", "attempt.begun",
@@ -43,6 +43,9 @@ def deaths(program, rounds):
                 except AssertionError:
                     assert bartleby.process.returncode == -signal.SIGKILL, bartleby.log.read_text()[-2000:]
                 if point in STOPS and bartleby.process.poll() is None:
+                    # A worker that has not joined its group yet has nothing to hand over.
+                    wait_for("the worker to run",
+                             lambda: bartleby.get("/api/v1/workers")["items"][0]["state"] == "running")
                     bartleby.process.send_signal(signal.SIGTERM)
                 status = bartleby.process.wait(60)
                 assert status == -signal.SIGKILL, f"{point}: {status}: {bartleby.log.read_text()[-2000:]}"
@@ -50,8 +53,7 @@ def deaths(program, rounds):
                 del bartleby.environment["BARTLEBY_DIE_AT"]
                 bartleby.start()
             acknowledged = dict(sender.stop())
-            wait_for("every acknowledged message to be handled or dead",
-                     lambda: all_over(bartleby, endpoint, acknowledged), 60)
+            wait_all_over(bartleby, endpoint, acknowledged)
             bad = disorder(endpoint.succeeded())
             assert not bad, f"order not kept: {bad[:3]}"
             highest = max(attempt for _value, _key, _offset, attempt, _status in endpoint.attempts)

@@ -157,7 +157,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   switch (f.reason) {
     case Reason::kExhausted: {
       std::uint32_t least = UINT32_MAX;
-      for (const RetryPolicy& p : options_.engine.cases) least = std::min(least, p.attempts_for(f.kind));
+      for (const RetryPolicy& p : options_.policies()) least = std::min(least, p.attempts_for(f.kind));
       if (f.attempts > s->failures && !unsure) fail("died of more failures than it had: " + who);
       if (f.attempts < least && !unsure) fail("died before its attempts were used up: " + who);
       if (!unsure && !s->had(f.error)) fail("a letter with another error: " + who);
@@ -165,13 +165,17 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
     }
     case Reason::kProcessCrash:
       coverage_.saw(Seen::kCrashPoison);
+      if (f.kind != Kind::kCrash) fail("died of a crash, but of another kind: " + who);
       if (s->deaths == 0)
         fail("an innocent died of a crash: " + who);
       else {
         std::uint32_t least = UINT32_MAX;
-        for (const RetryPolicy& p : options_.engine.cases) least = std::min(least, p.max_crashes);
+        for (const RetryPolicy& p : options_.policies()) least = std::min(least, p.max_crashes);
         if (s->deaths < least) fail("died of too few crashes: " + who);
       }
+      break;
+    case Reason::kMalformed:
+      if (f.kind != Kind::kMalformed) fail("malformed, but of another kind: " + who);
       break;
     case Reason::kExpiring:
       coverage_.saw(Seen::kExpiring);
@@ -271,7 +275,8 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
     }
     if (offset < low || (me != nullptr && me->done && m.check)) comes_again = false;
     if (!comes_again && !s.resolved()) fail("lost by a commit: " + name(tp, offset));
-    if (comes_again && !w.excused) {
+    const bool can = !s.deleted || me != nullptr;  // what the log has no more comes from its entry, or not at all
+    if (comes_again && can && !w.excused) {
       if (s.dead && !s.gone) fail("its letter is written, but it comes again: " + name(tp, offset));
       if (s.emitted > 0) fail("it has emitted, but it comes again: " + name(tp, offset));
       const bool blocked = s.emits && options_.has(Fault::kEmitDenied);

@@ -9,7 +9,7 @@
 
 namespace bartleby::sim {
 
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 46> kRecordedSeeds = {{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 47> kRecordedSeeds = {{
     {"CommitHighestDone", 1},
     {"NoDoneAboveHigh", 5},
     {"NoDoneAboveFrom", 122},
@@ -32,6 +32,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 46> kRec
     {"UnknownTakenForNotDone", 1},
     {"DecisionNotJournalled", 113},
     {"StaleEpochAccepted", 19},
+    {"SettingsRunParked", 522},
     {"OffsetsReadUnstable", 40},
     {"JournalCheckIgnored", 34},
     {"ClaimMendsCheck", 34},
@@ -44,7 +45,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 46> kRec
     {"EntriesBelowLowKept", 2},
     {"PolicyDecidesSelf", 1},
     {"AddedPartitionAtEnd", 3},
-    {"NewerMetadataTaken", 680},
+    {"NewerMetadataTaken", 244},
     {"EntryTimestampIgnored", 328},
     {"CrashesNotCounted", 9},
     {"InnocentsCounted", 9},

@@ -32,7 +32,8 @@ constexpr std::array kNames = {"crash",           "crash-at-command",
                                "bypass",          "policy-change",
                                "no-dead-letters", "orders",
                                "collision",       "two-versions",
-                               "stray-answers",   "crowd"};
+                               "stray-answers",   "crowd",
+                               "settings"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -57,7 +58,61 @@ bool rare(Fault f) {
   }
 }
 
+std::optional<GuardConfig> draw_guard(Random& r) {
+  if (!r.chance(50)) return std::nullopt;
+  GuardConfig g;
+  g.of = static_cast<std::uint32_t>(r.between(3, 10));
+  g.within = Duration(r.between(2000, 20000));
+  g.probe = Duration(r.between(100, 3000));
+  g.hold_max = Duration(r.between(5000, 60000));
+  g.letters = static_cast<std::uint32_t>(r.between(0, 3));
+  return g;
+}
+
+std::vector<RetryPolicy> draw_cases(Random& r) {
+  std::vector<RetryPolicy> cases;
+  for (int c = 0; c < 2; ++c) {
+    RetryPolicy p;
+    p.max_attempts = static_cast<std::uint32_t>(r.between(1, 4));
+    switch (r.below(3)) {
+      case 0:
+        p.backoff = Schedule{{Duration(r.between(0, 1000)), Duration(r.between(100, 20000))}};
+        break;
+      case 1:
+        p.backoff = Linear{Duration(r.between(1, 5000))};
+        break;
+      default:
+        p.backoff = Exponential{Duration(r.between(1, 1000)), 2, Duration(r.between(1000, 30000))};
+        break;
+    }
+    p.jitter_percent = r.chance(50) ? 20 : 0;
+    p.max_retry_after = Duration(r.between(1000, 10000));
+    p.max_crashes = static_cast<std::uint32_t>(r.between(1, 3));
+    cases.push_back(p);
+  }
+  return cases;
+}
+
 }  // namespace
+
+std::vector<RetryPolicy> Options::policies() const {
+  std::vector<RetryPolicy> all = engine.cases;
+  if (other) all.insert(all.end(), other->cases.begin(), other->cases.end());
+  return all;
+}
+
+std::optional<GuardBounds> Options::guard_bounds() const {
+  std::optional<GuardBounds> bounds;
+  for (const std::optional<GuardConfig>& g : {engine.guard, other ? other->guard : std::nullopt}) {
+    if (!g) continue;
+    if (!bounds) bounds = GuardBounds{g->of, g->letters, g->within, g->within};
+    bounds->of = std::min(bounds->of, g->of);
+    bounds->letters = std::max(bounds->letters, g->letters);
+    bounds->longest = std::max(bounds->longest, g->within);
+    bounds->shortest = std::min(bounds->shortest, g->within);
+  }
+  return bounds;
+}
 
 std::string fault_name(Fault fault) { return kNames[static_cast<std::size_t>(fault)]; }
 
@@ -66,7 +121,7 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   Options o;
   o.seed = seed;
   o.on.assign(static_cast<std::size_t>(Fault::kLastFault), false);
-  for (std::size_t i = 0; i < o.on.size(); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Fault::kSettings); ++i) {
     const bool on = r.chance(rare(static_cast<Fault>(i)) ? 8 : 50);
     o.on[i] = on && std::ranges::find(off, static_cast<Fault>(i)) == off.end();
   }
@@ -148,36 +203,19 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
     e.max_parked = 100000;
     e.max_window = 5000000;
   }
-  if (r.chance(50)) {
-    GuardConfig g;
-    g.of = static_cast<std::uint32_t>(r.between(3, 10));
-    g.within = Duration(r.between(2000, 20000));
-    g.probe = Duration(r.between(100, 3000));
-    g.hold_max = Duration(r.between(5000, 60000));
-    g.letters = static_cast<std::uint32_t>(r.between(0, 3));
-    e.guard = g;
-  } else {
-    e.guard.reset();
-  }
-  e.cases.clear();
-  for (int c = 0; c < 2; ++c) {
-    RetryPolicy p;
-    p.max_attempts = static_cast<std::uint32_t>(r.between(1, 4));
-    switch (r.below(3)) {
-      case 0:
-        p.backoff = Schedule{{Duration(r.between(0, 1000)), Duration(r.between(100, 20000))}};
-        break;
-      case 1:
-        p.backoff = Linear{Duration(r.between(1, 5000))};
-        break;
-      default:
-        p.backoff = Exponential{Duration(r.between(1, 1000)), 2, Duration(r.between(1000, 30000))};
-        break;
-    }
-    p.jitter_percent = r.chance(50) ? 20 : 0;
-    p.max_retry_after = Duration(r.between(1000, 10000));
-    p.max_crashes = static_cast<std::uint32_t>(r.between(1, 3));
-    e.cases.push_back(p);
+  e.guard = draw_guard(r);
+  e.cases = draw_cases(r);
+  // Drawn last: worlds without it are what they would be if it did not exist.
+  const bool settings = r.chance(8);
+  o.on.back() = settings && std::ranges::find(off, Fault::kSettings) == off.end();
+  if (o.has(Fault::kSettings)) {
+    LiveSettings other(e);
+    other.cases = draw_cases(r);
+    other.guard = draw_guard(r);
+    other.concurrency = static_cast<std::uint32_t>(r.between(1, 8));
+    if (e.dead_letters && r.chance(50)) other.max_parked = static_cast<std::uint32_t>(r.between(1, 4));
+    if (e.dead_letters && r.chance(50)) other.max_window = r.between(10, 40);
+    o.other = std::move(other);
   }
   return o;
 }

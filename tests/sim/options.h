@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,10 +70,18 @@ enum class Fault : std::uint8_t {
   kTwoVersions,
   kStrayAnswers,
   kCrowd,
+  kSettings,
   kLastFault,
 };
 
 std::string fault_name(Fault fault);
+
+// What a guard may do at most, whichever settings are in force.
+struct GuardBounds {
+  std::uint32_t of;
+  std::uint32_t letters;
+  Duration longest, shortest;  // window
+};
 
 struct Options {
   std::uint64_t seed = 1;
@@ -85,6 +94,7 @@ struct Options {
   std::vector<bool> on;    // by Fault
   BrokerFaults broker;
   EngineConfig engine;
+  std::optional<LiveSettings> other;  // with kSettings: what people change to, and back
   Duration retention{0};              // 0: for ever
   std::uint64_t retention_bytes = 0;  // 0: without limit
   StartAt start = StartAt::kEarliest;
@@ -92,6 +102,10 @@ struct Options {
   bool one_host = false;      // all processes say the same name
 
   bool has(Fault f) const { return on[static_cast<std::size_t>(f)]; }
+
+  // The widest of what may be in force at any moment: what is checked from outside does not know which it is.
+  std::vector<RetryPolicy> policies() const;
+  std::optional<GuardBounds> guard_bounds() const;
 };
 
 Options draw_options(std::uint64_t seed, const std::vector<Fault>& off);

@@ -1,4 +1,5 @@
 // Writes whose fate is not known, deaths that others report, and limits that must not stop a message.
+#include "engine/explain.h"
 #include "tests/sim/rules.h"
 
 namespace bartleby::sim {
@@ -72,6 +73,38 @@ std::string crash_while_unknown(WriteFate fate) {
 TEST(Rules, ACrashWhileAWritesFateIsUnknownLeavesOneLetter) {
   EXPECT_EQ(crash_while_unknown(WriteFate::kReplyLostDone), "");
   EXPECT_EQ(crash_while_unknown(WriteFate::kReplyLostNotDone), "");
+}
+
+// ---- a broker that takes no writes -----------------------------------------------------------------------
+
+std::string no_writes(std::uint32_t BrokerFaults::* fault) {
+  Rig rig;
+  rig.engine.concurrency = 1;
+  rig.produce_all({"a", "b", "c"});
+  Worker& worker = rig.start();
+  BARTLEBY_MUST(rig.until_at(worker, 0));
+  rig.wind(Duration(2000));  // nothing is in flight
+  rig.cluster.faults().*fault = 1000;
+  worker.done(0);
+  BARTLEBY_MUST(rig.until_at(worker, 1));  // one write that fails is nothing yet
+  BARTLEBY_MUST(!worker.engine().writes_fail());
+  BARTLEBY_MUST(rig.wind_until([&] { return worker.engine().writes_fail(); }));
+  worker.done(1);
+  rig.wind(Duration(60000));
+  BARTLEBY_MUST(worker.engine().writes_fail() && worker.running().empty() && rig.runs_of(2) == 0);
+  const auto why = explain(worker.engine(), worker.partition()->ref(), rig.scheduler.now());
+  BARTLEBY_MUST(why->answer.find("The broker takes no writes") != std::string::npos);
+  rig.cluster.faults().*fault = 0;
+  BARTLEBY_MUST(rig.until_at(worker, 2));
+  worker.done(2);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  BARTLEBY_MUST(rig.runs_of(0) == 1 && rig.runs_of(1) == 1 && rig.runs_of(2) == 1);
+  return "";
+}
+
+TEST(Rules, NothingBeginsWhileTheBrokerTakesNoWritesAndItGoesOnWhenItDoes) {
+  EXPECT_EQ(no_writes(&BrokerFaults::p_not_done), "");
+  EXPECT_EQ(no_writes(&BrokerFaults::p_reply_lost_not_done), "");
 }
 
 // ---- deaths --------------------------------------------------------------------------------------------

@@ -31,8 +31,10 @@ std::unique_ptr<SimMember> SimCluster::join_sim(const GroupSpec& spec) {
   const auto number = static_cast<ClientNo>(members_.size());
   auto member = std::make_unique<SimMember>(*this, number, spec, std::move(id));
   members_.push_back(member.get());
-  coordinator_.init(coordinator_.writer(member->transactional_id()), number,
-                    [&](std::uint32_t epoch) { member->producer_epoch_ = epoch; });
+  // Where another writer of this name has a transaction to end, this comes later, and the member may be gone.
+  coordinator_.init(coordinator_.writer(member->transactional_id()), number, [this, number](std::uint32_t epoch) {
+    if (members_[number] != nullptr) members_[number]->producer_epoch_ = epoch;
+  });
   member->join_group();
   return member;
 }
@@ -89,7 +91,25 @@ Result<std::pair<Offset, Offset>> SimCluster::log_range(const TopicPartition& tp
   return std::pair(found->start(), found->last_stable());
 }
 
+Result<std::vector<Written>> SimCluster::produce_with(const std::vector<Record>& records, const Cursor& cursor) {
+  SimGroup& owner = group(cursor.group);
+  if (find_log(cursor.tp) == nullptr) return fail(ErrorCode::kNotFound, "no such topic: " + cursor.tp.topic);
+  const auto committed = this->committed(cursor.group, cursor.tp);
+  const Offset at = committed && committed->offset ? *committed->offset : Offset(0);
+  if (owner.has_members() || at != cursor.from)
+    return fail(ErrorCode::kFenced, "the cursor of " + cursor.group + " is elsewhere");
+  return produce(records, [&] {
+    owner.set(cursor.tp, cursor.to, "");
+    if (offsets_applied_) offsets_applied_(cursor.group, cursor.tp, cursor.to, "");
+  });
+}
+
 Result<std::vector<Written>> SimCluster::produce(const std::vector<Record>& records) {
+  return produce(records, [] {});
+}
+
+Result<std::vector<Written>> SimCluster::produce(const std::vector<Record>& records,
+                                                 const std::function<void()>& landed) {
   std::vector<TopicPartition> destinations(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto refused = refusal(records[i], destinations[i]);
@@ -113,6 +133,7 @@ Result<std::vector<Written>> SimCluster::produce(const std::vector<Record>& reco
     written.push_back({log.tp().partition, log.append(records[i], 0)});
     if (record_visible_) record_visible_(log.tp(), log.entries().back().record);
   }
+  landed();
   if (fails) return fail(ErrorCode::kUnavailable, "the broker's answer was lost");
   return written;
 }

@@ -47,6 +47,7 @@ class SimCluster : public Broker {
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override;
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
   Result<std::vector<Written>> produce(const std::vector<Record>& records) override;
+  Result<std::vector<Written>> produce_with(const std::vector<Record>& records, const Cursor& cursor) override;
   Result<std::vector<TopicSpec>> topics() override;
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;
@@ -102,6 +103,8 @@ class SimCluster : public Broker {
   friend class SimMember;
 
   SimTopic* topic(const std::string& name);
+  // `landed` is called when the records are there, also where the answer is lost after that.
+  Result<std::vector<Written>> produce(const std::vector<Record>& records, const std::function<void()>& landed);
   PartitionLog* find_log(const TopicPartition& tp);
   SimGroup& group(const std::string& name);
   std::optional<Refusal> refusal(const Record& record, TopicPartition& destination);

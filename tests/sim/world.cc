@@ -106,6 +106,7 @@ void World::start(Process& p) {
   c.engine = options_.engine;
   c.engine.seed += p.incarnation * 7 + p.number;
   c.engine.adopt = c.engine.adopt || healed_;  // people have seen the alarm
+  if (p.other_settings) options_.other->apply_to(c.engine);
   if (options_.has(Fault::kPolicyChange) && p.incarnation > 1)
     c.engine.key_policy = c.engine.key_policy == KeyPolicy::kHold ? KeyPolicy::kBypass : KeyPolicy::kHold;
   c.cluster = "sim";
@@ -120,13 +121,14 @@ void World::start(Process& p) {
   topic.traits.compacted = options_.has(Fault::kCompaction);
   c.topics[kSource] = topic;
   c.admit = [this](const std::string&, const LogRecord& r) { return admit(r); };
+  c.replay_of = [this](const std::string&, const LogRecord& r) { return replay_of(r); };
   c.record = record_;
   p.pump = std::make_unique<Pump>(
       std::move(c), *p.fragile,
       [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },
       [this, &p](const Alarm& a, const TopicPartition* tp) { alarm(p, a, tp); });
   p.running.clear();
-  p.frozen = p.stopping = p.guard_was_open = false;
+  p.frozen = p.stopping = p.guard_was_open = p.settings_changing = false;
   p.wake = kNever;
   p.turn_planned = false;
   p.fail_times.clear();
@@ -204,6 +206,7 @@ void World::turn(Process& p) {
   coverage_.saw(Seen::kResolvedDone, c.resolved_done - p.last.resolved_done);
   coverage_.saw(Seen::kResolvedNot, c.resolved_not_done - p.last.resolved_not_done);
   p.last = c;
+  if (p.pump->engine().writes_fail()) coverage_.saw(Seen::kWritesFail);
   const EngineConfig& e = options_.engine;
   if (p.pump->engine().bytes() > e.max_bytes + 90 * 1024) checker_.fail("more in memory than the budget and a fetch");
   if (p.pump->failed()) {
@@ -233,7 +236,7 @@ void World::turn(Process& p) {
 }
 
 void World::in_process(Process& p, Duration wait, std::function<void(Process&)> task) {
-  scheduler_.after(wait, [this, &p, incarnation = p.incarnation, task = std::move(task)]() mutable {
+  scheduler_.after(wait, [&p, incarnation = p.incarnation, task = std::move(task)]() mutable {
     if (p.incarnation != incarnation || !p.pump) return;
     if (p.frozen)
       p.thawing.push_back([&p, incarnation, task = std::move(task)] {
@@ -249,7 +252,8 @@ void World::write_sent(Process& p, const Write& w) {
   for (const OffsetToCommit& o : w.offsets) tps.push_back(*p.pump->where(o.ref));
   sent_[{p.member->transactional_id(), w.serial.v}] = {std::move(tps), ++seq_, p.release};
   const OutageGuard& guard = p.pump->engine().guard();
-  if (!guard.open() || !options_.engine.guard) return;
+  const auto bounds = options_.guard_bounds();
+  if (!guard.open() || !bounds) return;
   if (!p.guard_was_open) p.exhausted_letters.clear();  // it opened in this very turn
   for (const Record& r : w.records) {
     if (r.topic != "src.dlq") continue;
@@ -261,9 +265,8 @@ void World::write_sent(Process& p, const Write& w) {
     }
     if (exhausted) p.exhausted_letters.insert(offset);
   }
-  const auto windows =
-      static_cast<std::uint64_t>((scheduler_.now() - guard.since()) / options_.engine.guard->within) + 1;
-  if (p.exhausted_letters.size() > windows * options_.engine.guard->letters && !p.stopping)
+  const auto windows = static_cast<std::uint64_t>((scheduler_.now() - guard.since()) / bounds->shortest) + 1;
+  if (p.exhausted_letters.size() > windows * bounds->letters && !p.stopping)
     checker_.fail("too many letters while the guard is open");
 }
 
@@ -272,16 +275,18 @@ void World::watch_guard(Process& p) {
   if (open && !p.guard_was_open) {
     coverage_.saw(Seen::kGuardOpened);
     std::set<std::uint32_t> different;
+    const auto bounds = options_.guard_bounds();
     for (const auto& [id, at] : p.fail_times)
-      if (scheduler_.now() - at <= options_.engine.guard->within) different.insert(id);
+      if (scheduler_.now() - at <= bounds->longest) different.insert(id);
     // A refused emitted record is a failure that no handler saw.
-    if (different.size() < options_.engine.guard->of && !options_.has(Fault::kEmitDenied))
+    if (different.size() < bounds->of && !options_.has(Fault::kEmitDenied))
       checker_.fail("the guard opened on too few different messages");
     // The turn that opened it may have heard of successes after that: of a refused record the write tells first.
     p.successes_since_open = p.successes_since_turn;
     p.exhausted_letters.clear();
   }
   p.guard_was_open = open;
+  p.settings_changing = false;
   p.successes_since_turn.clear();
 }
 
@@ -291,9 +296,9 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
         std::to_string(a.offset.v) + " " + std::to_string(a.number));
   switch (a.type) {
     case AlarmType::kGuardClosed:
-      if (a.number == 1)
+      if (a.number == 1) {
         coverage_.saw(Seen::kGuardGaveUp);
-      else {
+      } else if (!p.settings_changing) {  // else people may have turned it off, and on again since
         coverage_.saw(Seen::kGuardClosed);
         if (p.successes_since_open.size() < 2) checker_.fail("the guard closed after one success");
       }

@@ -91,6 +91,8 @@ class World {
     std::set<std::uint32_t> successes_since_turn;  // answered; the engine hears of them in its next turn
     std::set<std::uint32_t> exhausted_letters;
     bool guard_was_open = false;
+    bool other_settings = false;     // of this life and the next
+    bool settings_changing = false;  // its next turn hears of it
     EngineCounters last{};
   };
 
@@ -108,6 +110,7 @@ class World {
   // handlers (world_handlers.cc)
   Script script_of(std::uint32_t id) const;
   Admission admit(const LogRecord& record) const;
+  std::optional<ReplayMark> replay_of(const LogRecord& record) const;
   void begin(Process& p, const Run& run, std::span<const RunMessage> messages);
   void next_message(Process& p, std::uint64_t number);
   void end_message(Process& p, std::uint64_t number);
@@ -137,6 +140,7 @@ class World {
   void last_releases();
   void back_to_old();
   void give_orders(Process& p);
+  void change_settings(Process& p);
   void ask_why();
   bool finished();
 

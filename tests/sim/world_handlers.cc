@@ -37,9 +37,17 @@ Admission World::admit(const LogRecord& record) const {
   Admission a;
   a.case_id = s.case_id;
   a.skip = s.skip;
-  a.replayed = s.replayed;
   if (s.malformed && !s.skip) a.refuse = Reason::kMalformed;
   return a;
+}
+
+std::optional<ReplayMark> World::replay_of(const LogRecord& record) const {
+  if (!record.value || record.value->size() < 8) return std::nullopt;  // retention took its bytes
+  const std::uint32_t id = id_of(record);
+  const Script s = script_of(id);
+  if (!s.replayed || s.skip) return std::nullopt;
+  const std::string name = std::to_string(id);
+  return ReplayMark{.operation = "op", .letter = "ltr_" + name, .lineage = name, .replays = 1, .group = "g", .at = {}};
 }
 
 World::Running* World::find(Process& p, std::uint64_t number) {

@@ -216,6 +216,17 @@ void World::give_orders(Process& p) {
   plan_turn(p, scheduler_.now());
 }
 
+// Another retry policy, guard, concurrency and limits while it runs, or back to those of before.
+void World::change_settings(Process& p) {
+  p.other_settings = !p.other_settings;
+  if (!p.pump) return;  // its next life has them
+  coverage_.saw(Seen::kSettings);
+  p.settings_changing = true;
+  const LiveSettings settings = p.other_settings ? *options_.other : LiveSettings(options_.engine);
+  p.pump->tell(SettingsIn{std::make_shared<const LiveSettings>(settings)});
+  plan_turn(p, scheduler_.now());
+}
+
 // Every owner must be able to say why its partitions stand where they stand.
 void World::ask_why() {
   for (auto& p : processes_) {

@@ -50,7 +50,7 @@ void World::trouble() {
         Fault::kGeneration,  Fault::kDlqDenied,      Fault::kJournalDenied,  Fault::kJournalFrozen, Fault::kEmitDenied,
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
-        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers})
+        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -143,6 +143,9 @@ void World::trouble() {
       break;
     case Fault::kOrders:
       give_orders(p);
+      break;
+    case Fault::kSettings:
+      change_settings(p);
       break;
     case Fault::kPartitionAdded:
       add_partition();

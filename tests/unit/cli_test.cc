@@ -87,6 +87,9 @@ TEST(Cli, SaysWhatIsMissingOrTooMuch) {
   EXPECT_THAT(run({"parked", "run-now", "orders"}).err, HasSubstr("say which"));
   EXPECT_THAT(run({"parked", "run-now", "orders", "12"}).err, HasSubstr("PARTITION:OFFSET"));
   EXPECT_THAT(run({"parked", "give-up", "orders", "0:1", "--all"}).err, HasSubstr("say which"));
+  EXPECT_THAT(run({"letters", "show"}).err, HasSubstr("letters show needs LETTER"));
+  EXPECT_THAT(run({"letters", "ls", "-n", "501"}).err, HasSubstr("--limit is a number from 1 to 500"));
+  EXPECT_THAT(run({"issues", "mute", "iss_1", "--for", "2025-01-15"}).err, HasSubstr("--for is a span"));
   EXPECT_THAT(run({"receiver", "--fail", "120%"}).err, HasSubstr("--fail is a share"));
   EXPECT_THAT(run({"api", "GET", "workers"}).err, HasSubstr("a path is like"));
   EXPECT_THAT(run({"topics", "ls", "--server", "ftp://x"}).err, HasSubstr("a server is named like"));

@@ -2,6 +2,7 @@
 // exact answer; and every key of the table must have its rows: a wrong type, a wrong value, a near miss.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>

@@ -1,8 +1,8 @@
-#include "adapters/broker/embedded/header_bytes.h"
+#include "codec/header_bytes.h"
 
 #include <gtest/gtest.h>
 
-namespace bartleby::embedded {
+namespace bartleby {
 namespace {
 
 TEST(HeaderBytes, ComeBackInOrderWithNullAndEmptyApart) {
@@ -21,4 +21,4 @@ TEST(HeaderBytes, DamagedOnesAreNotRead) {
 }
 
 }  // namespace
-}  // namespace bartleby::embedded
+}  // namespace bartleby

@@ -2,6 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
+#include <system_error>
+
 #include "base/assert.h"
 
 namespace bartleby::sqlite {
@@ -38,6 +41,8 @@ Error error_of(sqlite3* db, std::string_view doing) {
   const char* file = sqlite3_db_filename(db, "main");
   std::string message = file == nullptr ? "SQLite" : file;
   message.append(": ").append(doing).append(": ").append(sqlite3_errmsg(db));
+  if (const int why = sqlite3_system_errno(db); why != 0 && (extended & 0xff) == SQLITE_IOERR)
+    message.append(": ").append(std::system_category().message(why));
   message.append(" (SQLite error ").append(std::to_string(extended)).append(")");
   return fail(code_of(extended), std::move(message)).error();
 }
@@ -174,6 +179,13 @@ Result<int> Database::checkpoint(bool wait_for_readers) {
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, how, &frames, &moved);
   if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY) return std::unexpected(error_of(db_.get(), "checkpoint"));
   return frames - moved;
+}
+
+bool Database::full() const {
+  const int code = sqlite3_errcode(db_.get()) & 0xff;
+  if (code != SQLITE_IOERR) return code == SQLITE_FULL;
+  const int why = sqlite3_system_errno(db_.get());
+  return why == ENOSPC || why == EDQUOT || why == EFBIG;
 }
 
 int Database::error_code() const { return sqlite3_extended_errcode(db_.get()); }

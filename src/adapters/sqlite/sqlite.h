@@ -84,6 +84,7 @@ class Database {
   Result<int> checkpoint(bool wait_for_readers);
 
   int error_code() const;  // of the last call, extended
+  bool full() const;       // the last call failed because the file may not grow
   sqlite3* handle() const { return db_.get(); }
 
  private:

@@ -11,17 +11,26 @@ constexpr std::string_view kExplained = R"({"type": "object", "required": ["answ
     "source": {"enum": ["instance", "commit-metadata"]}, "topic": {"type": "string"}, "partition": {"type": "integer"},
     "committed": {"type": "integer"}, "high": {"type": "integer"}, "frontier": {"type": "integer"},
     "pinned_by": {"type": "array", "items": {"type": "object", "additionalProperties": false,
-      "required": ["offset", "state"], "properties": {"offset": {"type": "integer"}, "state": {"type": "string"},
-        "attempts": {"type": "integer"}, "max_attempts": {"type": "integer"}, "due": {"type": ["string", "null"]}}}},
+      "required": ["offset", "key", "state", "attempt", "due", "error"], "properties": {
+        "offset": {"type": "integer"}, "key": {"$ref": "#/components/schemas/Bytes"}, "state": {"type": "string"},
+        "attempt": {"type": "integer", "description": "that runs or comes next; the last one, where none comes"},
+        "due": {"type": ["string", "null"]},
+        "error": {"anyOf": [{"$ref": "#/components/schemas/Error"}, {"type": "null"}]}}}},
     "partitions": {"type": "array", "items": {"type": "object",
       "required": ["topic", "partition", "answer", "pinned_by", "committed", "high", "frontier"]}}}})";
 
 json::object explanation_json(const Worker::Answer& a, Timestamp now) {
   json::array pins;
-  for (const Pin& pin : a.explanation.pinned_by) {
-    json::object p{
-        {"offset", pin.offset.v}, {"state", pin.state}, {"attempts", pin.attempts}, {"max_attempts", pin.max_attempts}};
-    p["due"] = pin.due_in ? json_time(now + *pin.due_in) : json::value(nullptr);
+  for (const auto& [pin, key, error] : a.pinned) {
+    json::object p{{"offset", pin.offset.v},
+                   {"key", json_bytes(key)},
+                   {"state", pin.state},
+                   {"attempt", pin.attempt},
+                   {"due", pin.due_in ? json_time(now + *pin.due_in) : json::value(nullptr)},
+                   {"error", nullptr}};
+    if (pin.kind)
+      p["error"] = json::object{
+          {"kind", name(*pin.kind)}, {"type", error.type}, {"message", error.message}, {"stack", error.stack}};
     pins.push_back(std::move(p));
   }
   return json::object{{"topic", a.tp.topic},

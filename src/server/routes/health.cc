@@ -19,12 +19,13 @@ json::object down_because(const Error& error, const char* status) {
   return json::object{{"status", status}, {"details", json::object{{"error", error.message}}}};
 }
 
-// DOWN only where this process cannot do its work at all: a broker that does not answer. A worker that does not run, an
-// open guard, and a cache that is away only make it worse.
+// DOWN only where this process cannot do its work at all: a broker that does not answer, or takes no writes. A
+// worker that does not run, an open guard, and a cache that is away only make it worse.
 Response health(const Services& services) {
   json::object components;
   const auto topics = services.broker->topics();
-  components["broker"] = topics ? json::object{{"status", "UP"}} : down_because(topics.error(), "DOWN");
+  const Result<void> broker = topics ? services.broker->writable() : std::unexpected(topics.error());
+  components["broker"] = broker ? json::object{{"status", "UP"}} : down_because(broker.error(), "DOWN");
   const auto beats = services.counters->heartbeats();
   components["counters"] = beats ? json::object{{"status", "UP"}} : down_because(beats.error(), "DEGRADED");
   bool degraded = !beats;
@@ -55,15 +56,15 @@ Response health(const Services& services) {
   components["workers"] = json::object{
       {"status", missing.empty() ? "UP" : "DEGRADED"},
       {"details", json::object{{"expected", expected}, {"reporting", reporting}, {"missing", std::move(missing)}}}};
-  json::object body{{"status", !topics ? "DOWN" : degraded ? "DEGRADED" : "UP"}};
+  json::object body{{"status", !broker ? "DOWN" : degraded ? "DEGRADED" : "UP"}};
   body["components"] = std::move(components);
-  return json_response(body, topics ? 200 : 503);
+  return json_response(body, broker ? 200 : 503);
 }
 
 }  // namespace
 
 void add_health_routes(Router& router, const Services& services) {
-  const Alternative down{503, "It is not: the broker does not answer", kHealth};
+  const Alternative down{503, "It is not: the broker does not answer, or takes no writes", kHealth};
   router.add("GET", "/actuator/health", {.summary = "Whether everything is well", .answer = kHealth, .others = {down}},
              [&services](Request&) { return health(services); });
   router.add("GET", "/actuator/health/liveness",

@@ -5,6 +5,7 @@
 
 #include "codec/heartbeat.h"
 #include "server/metrics_text.h"
+#include "server/routes/office_metrics.h"
 #include "server/routes/routes.h"
 
 namespace bartleby {
@@ -178,6 +179,7 @@ Response metrics(const Router& router, const Services& services) {
     heartbeats(out, services);
     lag(out, seen);
   }
+  if (services.store != nullptr) office_metrics(out, services);
   attempts(out, seen);
   workers(out, seen);
   requests(out, router);

@@ -10,6 +10,8 @@ constexpr std::string_view kSchemas = R"({
   "Problem": {"type": "object", "required": ["type", "title", "status", "detail"], "additionalProperties": false,
     "properties": {"type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
       "detail": {"type": "string"}, "instance": {"type": "string"}, "request_id": {"type": "string"},
+      "position": {"type": "integer", "description": "of a query: the character, from 0"},
+      "state": {"type": "string", "description": "in which the thing is"},
       "errors": {"type": "array", "items": {"type": "object", "required": ["pointer", "detail"],
         "additionalProperties": false, "properties": {"pointer": {"type": "string"}, "detail": {"type": "string"}}}}}},
   "Time": {"type": "string", "description": "RFC 3339, UTC, milliseconds"},
@@ -25,6 +27,63 @@ constexpr std::string_view kSchemas = R"({
   "Error": {"type": "object", "additionalProperties": false,
     "properties": {"kind": {"type": "string"}, "type": {"type": "string"}, "message": {"type": "string"},
       "stack": {"type": "string"}}},
+  "Letter": {"type": "object", "additionalProperties": false, "description": "A dead message with its story",
+    "required": ["id", "state", "version", "dlq", "origin", "worker", "instance", "group", "reason", "error",
+      "attempts", "replays", "lineage", "issue", "first_failure_at", "last_failure_at", "arrived_at", "dialect"],
+    "properties": {"id": {"type": "string"},
+      "state": {"enum": ["open", "replaying", "resolved", "discarded", "archived"]}, "version": {"type": "integer"},
+      "dlq": {"$ref": "#/components/schemas/Place"}, "origin": {"type": "object", "additionalProperties": false,
+        "required": ["cluster", "topic", "partition", "offset", "timestamp", "key", "size"], "properties": {
+          "cluster": {"type": "string"}, "topic": {"type": "string"}, "partition": {"type": ["integer", "null"]},
+          "offset": {"type": ["integer", "null"]}, "timestamp": {"type": ["string", "null"]},
+          "key": {"$ref": "#/components/schemas/Bytes"}, "headers": {"$ref": "#/components/schemas/Headers"},
+          "size": {"type": "integer", "description": "of key, value and headers, in bytes"}}},
+      "worker": {"type": "string"}, "instance": {"type": "string"}, "group": {"type": "string"},
+      "reason": {"type": "string"}, "error": {"$ref": "#/components/schemas/Error"}, "attempts": {"type": "integer"},
+      "replays": {"type": "integer"}, "lineage": {"type": "string"}, "issue": {"type": "string"},
+      "first_failure_at": {"type": ["string", "null"]}, "last_failure_at": {"$ref": "#/components/schemas/Time"},
+      "arrived_at": {"$ref": "#/components/schemas/Time"}, "undo_until": {"$ref": "#/components/schemas/Time"},
+      "dialect": {"type": "string"}, "preview": {"$ref": "#/components/schemas/Bytes"},
+      "resolution": {"type": "object", "required": ["how", "by", "reason", "at"], "additionalProperties": false,
+        "properties": {"how": {"type": "string"}, "by": {"type": "string"}, "reason": {"type": "string"},
+          "at": {"$ref": "#/components/schemas/Time"}}}}},
+  "Place": {"type": "object", "required": ["topic", "partition", "offset"], "additionalProperties": false,
+    "properties": {"topic": {"type": "string"}, "partition": {"type": "integer"}, "offset": {"type": "integer"}}},
+  "Issue": {"type": "object", "additionalProperties": false, "description": "Letters with one fingerprint",
+    "required": ["id", "state", "version", "title", "kind", "count", "first", "last", "trend", "workers", "dlqs"],
+    "properties": {"id": {"type": "string"}, "state": {"enum": ["new", "active", "regressed", "muted", "resolved"]},
+      "version": {"type": "integer"}, "title": {"type": "string"}, "kind": {"type": "string"},
+      "count": {"type": "object", "required": ["open", "total"], "additionalProperties": false,
+        "properties": {"open": {"type": "integer"}, "total": {"type": "integer"}}},
+      "first": {"$ref": "#/components/schemas/Time"}, "last": {"$ref": "#/components/schemas/Time"},
+      "trend": {"type": "array", "items": {"type": "integer"}, "minItems": 24, "maxItems": 24,
+        "description": "letters of each hour; the last is this hour"},
+      "workers": {"type": "array", "items": {"type": "string"}}, "dlqs": {"type": "array", "items": {"type": "string"}},
+      "until": {"$ref": "#/components/schemas/Time"}, "note": {"type": "string"},
+      "shared": {"type": "object", "required": ["letters", "facts"], "additionalProperties": false, "properties": {
+        "letters": {"type": "integer", "description": "the newest, which were looked at"},
+        "facts": {"type": "array", "items": {"type": "object", "required": ["name", "value", "letters"],
+          "additionalProperties": false, "properties": {"name": {"type": "string"}, "value": {"type": "string"},
+            "letters": {"type": "integer"}}}}}}}},
+  "Dlq": {"type": "object", "additionalProperties": false,
+    "required": ["name", "class", "open", "letters", "oldest", "partitions", "intake_lag", "missed"], "properties": {
+      "name": {"type": "string"}, "class": {"enum": ["normal", "financial"]}, "open": {"type": "integer"},
+      "letters": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "by state"},
+      "oldest": {"type": ["string", "null"], "description": "death of the oldest open letter"},
+      "partitions": {"type": "integer", "description": "0: the topic is gone"},
+      "intake_lag": {"type": "integer", "description": "records that are not taken in yet"},
+      "missed": {"type": "integer", "description": "records that retention deleted before they were taken in"}}},
+  "AuditLine": {"type": "object", "additionalProperties": false,
+    "required": ["line", "at", "actor", "action", "subject", "from", "to", "reason", "request_id"],
+    "properties": {"line": {"type": "integer"}, "at": {"$ref": "#/components/schemas/Time"},
+      "actor": {"type": "string"}, "action": {"type": "string"}, "subject": {"type": "string"},
+      "from": {"type": "string"}, "to": {"type": "string"}, "reason": {"type": "string"},
+      "request_id": {"type": "string"}, "detail": {}}},
+  "DLQStatus": {"type": "object", "required": ["consumers"], "additionalProperties": false,
+    "description": "Dead jobs per consumer", "properties": {"consumers": {"type": "array", "items": {"type": "object",
+      "required": ["channelId", "channelName", "consumerId", "consumerName", "deadCount"],
+      "additionalProperties": false, "properties": {"channelId": {"type": "string"}, "channelName": {"type": "string"},
+        "consumerId": {"type": "string"}, "consumerName": {"type": "string"}, "deadCount": {"type": "integer"}}}}}},
   "Emit": {"type": "array", "items": {"type": "object", "required": ["topic"], "additionalProperties": false,
     "properties": {"topic": {"type": "string"}, "key": {"type": ["string", "null"]},
       "value": {"type": ["string", "null"]}, "base64": {"type": "string"}, "headers": {}}}}
@@ -94,6 +153,14 @@ void add_all_routes(Router& router, const Services& services) {
   add_attempt_routes(router, services);
   add_health_routes(router, services);
   add_metrics_routes(router, services);
+  if (services.store != nullptr) {
+    add_letter_routes(router, services);
+    add_issue_routes(router, services);
+    add_dlq_routes(router, services);
+    add_audit_routes(router, services);
+    add_job_routes(router, services);
+    add_event_route(router, services);
+  }
   add_openapi_route(router, services);
 }
 

@@ -13,6 +13,13 @@ void add_explain_route(Router& router, const Services& services);
 void add_attempt_routes(Router& router, const Services& services);
 void add_health_routes(Router& router, const Services& services);
 void add_metrics_routes(Router& router, const Services& services);
+// The office; only where there is one.
+void add_letter_routes(Router& router, const Services& services);
+void add_issue_routes(Router& router, const Services& services);
+void add_dlq_routes(Router& router, const Services& services);
+void add_audit_routes(Router& router, const Services& services);
+void add_job_routes(Router& router, const Services& services);
+void add_event_route(Router& router, const Services& services);
 // Last: it describes all the others.
 void add_openapi_route(Router& router, const Services& services);
 

@@ -125,6 +125,11 @@ Result<TopicSpec> EmbeddedBroker::describe(const std::string& name) {
   return found->spec;
 }
 
+Result<void> EmbeddedBroker::writable() {
+  const Lock lock(core_->mutex);
+  return core_->writer().writable();
+}
+
 Result<std::vector<TopicSpec>> EmbeddedBroker::topics() {
   const Lock lock(core_->mutex);
   std::vector<TopicSpec> all;
@@ -182,7 +187,32 @@ Result<void> EmbeddedBroker::commit_first(const std::string& name, const std::ve
 
 Result<std::vector<Written>> EmbeddedBroker::produce(const std::vector<Record>& records) {
   if (records.empty()) return std::vector<Written>{};
+  return append(records, std::make_shared<Job>());
+}
+
+Result<std::vector<Written>> EmbeddedBroker::produce_with(const std::vector<Record>& records, const Cursor& cursor) {
   auto job = std::make_shared<Job>();
+  {
+    const Lock lock(core_->mutex);
+    PartitionLog* log = core_->log(cursor.tp);
+    if (log == nullptr) return no_topic(cursor.tp.topic);
+    job->commits.push_back({&core_->group(cursor.group), log, cursor.to, {}});
+  }
+  // Asked when its transaction begins: what was queued before it has moved the cursor by then.
+  job->admit = [core = core_.get(), raw = job.get(), cursor] {
+    const Group& group = core->group(cursor.group);
+    const Offset at = group.committed(cursor.tp).offset.value_or(Offset(0));
+    if (!group.has_members() && at == cursor.from) return true;
+    raw->error = fail(ErrorCode::kFenced, "the cursor of " + cursor.group + " is at " + std::to_string(at.v) +
+                                              ", not at " + std::to_string(cursor.from.v) + ", or it has members")
+                     .error();
+    return false;
+  };
+  return append(records, job);
+}
+
+Result<std::vector<Written>> EmbeddedBroker::append(const std::vector<Record>& records,
+                                                    const std::shared_ptr<Job>& job) {
   job->records = records;
   job->where.resize(records.size());
   for (const Record& record : records) job->bytes += payload_size(record);

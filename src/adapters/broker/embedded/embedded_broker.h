@@ -18,6 +18,7 @@ namespace bartleby::embedded {
 
 class Core;
 class LogReader;
+struct Job;
 
 class EmbeddedBroker : public Broker {
  public:
@@ -36,6 +37,8 @@ class EmbeddedBroker : public Broker {
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override;
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
   Result<std::vector<Written>> produce(const std::vector<Record>& records) override;
+  Result<void> writable() override;
+  Result<std::vector<Written>> produce_with(const std::vector<Record>& records, const Cursor& cursor) override;
   Result<std::vector<TopicSpec>> topics() override;
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;
@@ -55,6 +58,7 @@ class EmbeddedBroker : public Broker {
   void stall(const std::string& topic, bool stalled);
 
  private:
+  Result<std::vector<Written>> append(const std::vector<Record>& records, const std::shared_ptr<Job>& job);
   Result<void> wait_for_upkeep();
 
   std::shared_ptr<Core> core_;

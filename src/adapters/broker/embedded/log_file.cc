@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "adapters/broker/embedded/header_bytes.h"
+#include "codec/header_bytes.h"
 
 namespace bartleby::embedded {
 namespace {

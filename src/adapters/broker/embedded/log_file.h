@@ -83,6 +83,7 @@ class LogFile {
   Result<int> checkpoint(bool wait_for_readers) { return db_.checkpoint(wait_for_readers); }
   // A commit that failed like this may yet be found in the file after a crash.
   bool commit_in_doubt() const;
+  bool full() const { return db_.full(); }  // because the disk, or a limit of the process, lets no file grow
   sqlite::Database& database() { return db_; }
 
  private:

@@ -1,7 +1,7 @@
 #include "adapters/broker/embedded/log_reader.h"
 
-#include "adapters/broker/embedded/header_bytes.h"
 #include "adapters/broker/embedded/log_file.h"
+#include "codec/header_bytes.h"
 
 namespace bartleby::embedded {
 

@@ -59,6 +59,9 @@ struct Options {
   // which must not be kept waiting. A failed chore is tried again; until then the file grows.
   std::function<void(std::string_view chore, const Result<void>& result)> chore_told;
 
+  // Told when log.db takes no more writes, why and what to do, and when it takes them again: once each, like above.
+  std::function<void(const Result<void>& writable)> writable_told;
+
   int checkpoint_pages = 4000;  // of the write-ahead log
   int wal_pages_limit = 50000;  // above it the checkpoint waits for readers
   std::int64_t max_pages = 0;   // of log.db, by SQLite's own limit; 0: none

@@ -10,6 +10,7 @@ namespace bartleby::embedded {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestDelay{2};
+constexpr Duration kProbeEvery{1000};
 
 int note_pages(void* to, sqlite3*, const char*, int pages) {
   *static_cast<int*>(to) = pages;
@@ -98,10 +99,12 @@ void Writer::run() {
       if (options_.clock->now().steady >= next_upkeep_) do_upkeep(lock);
     } else if (stopping_) {
       return;
+    } else if (!writable_ && now >= next_probe_) {
+      probe(lock);
     } else if (now >= next_upkeep_ || !upkeep_.idle()) {
       do_upkeep(lock);
     } else {
-      options_.clock->wait(lock, work_, std::min(next_tick, next_upkeep_), false);
+      options_.clock->wait(lock, work_, std::min({next_tick, next_upkeep_, writable_ ? kNever : next_probe_}), false);
     }
     if (wal_pages_ < checkpointed_) checkpointed_ = 0;  // SQLite has begun the log anew
     if (wal_pages_ >= options_.checkpoint_pages + checkpointed_)
@@ -152,6 +155,7 @@ void Writer::write_batch(Lock& lock) {
   room_.notify_all();
   if (batch_.empty()) return;
   expected_ = batch_.size();
+  const bool writes = !nothing_to_write() || in_doubt_;
   lock.unlock();
   const auto began = RealTime::now();
   Result<void> done = write();
@@ -159,6 +163,7 @@ void Writer::write_batch(Lock& lock) {
   bool doubt = false;
   if (!done) {
     doubt = file_.commit_in_doubt();
+    done = std::unexpected(cannot_write(done.error()));
     file_.rollback();
     // A commit of which the disk has not said whether it has it is overwritten by the next one.
     if (doubt && file_.begin() && file_.touch() && file_.commit()) doubt = false;
@@ -178,11 +183,51 @@ void Writer::write_batch(Lock& lock) {
   for (const auto& job : over_) job->answered.release();
   over_.clear();
   lock.lock();
+  if (writes) set_writable(lock, done);
+}
+
+bool Writer::nothing_to_write() const {
+  return std::ranges::all_of(
+      batch_, [](const auto& job) { return job->records.empty() && job->commits.empty() && !job->also; });
+}
+
+Error Writer::cannot_write(Error error) const {
+  const std::string what = file_.full() ? "the disk is full: the log in " + options_.folder + " cannot grow. Free space"
+                                        : "the log in " + options_.folder + " cannot be written. Mend its disk";
+  error.message = what + "; nothing is lost, and it goes on by itself (" + error.message + ")";
+  return error;
+}
+
+// A commit that changes nothing: nobody may be there whose write would tell that it works again.
+void Writer::probe(Lock& lock) {
+  lock.unlock();
+  Result<void> done = file_.begin();
+  if (done) done = file_.touch();
+  if (done) done = file_.commit();
+  if (!done) {
+    done = std::unexpected(cannot_write(done.error()));
+    file_.rollback();
+  }
+  lock.lock();
+  in_doubt_ = in_doubt_ && !done;
+  set_writable(lock, done);
+}
+
+// On a disk that is almost full small writes work and others do not: it works again when none has failed for a while.
+void Writer::set_writable(Lock& lock, const Result<void>& result) {
+  const Instant now = options_.clock->now().steady;
+  if (result && (writable_ || now < next_probe_)) return;
+  const bool changed = result.has_value() != writable_.has_value();
+  writable_ = result;
+  next_probe_ = now + kProbeEvery;
+  if (!changed || !options_.writable_told) return;
+  lock.unlock();  // whoever listens may be slow
+  options_.writable_told(result);
+  lock.lock();
 }
 
 Result<void> Writer::write() {
-  bool nothing = true;
-  for (const auto& job : batch_) nothing = nothing && job->records.empty() && job->commits.empty() && !job->also;
+  const bool nothing = nothing_to_write();
   if (nothing && !in_doubt_) return {};
   if (auto begun = file_.begin(); !begun) return begun;
   if (nothing)

@@ -4,7 +4,8 @@
 // Jobs are queued under the lock of `Core` and written without it; one writer, so offsets are given out in
 // memory. A job's callbacks run under the lock. If a transaction fails, nothing of it is there and every job in
 // it is told; only when the disk does not say whether it has the commit is the answer `kUnknown`, until a later
-// commit has overwritten it. The queue is bounded: producers wait for room.
+// commit has overwritten it. While writing fails it tries by itself, so that everybody hears when it works again.
+// The queue is bounded: producers wait for room.
 #pragma once
 
 #include <chrono>
@@ -84,6 +85,7 @@ class Writer {
   bool upkeep_over() const { return !upkeep_running_ && next_upkeep_ > Instant{} && upkeep_.idle(); }
   Result<void> upkeep_result() const { return upkeep_result_; }
   std::uint64_t batches() const { return batches_; }
+  const Result<void>& writable() const { return writable_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -92,6 +94,10 @@ class Writer {
   void wait_for_siblings(Lock& lock);
   void gather();
   void write_batch(Lock& lock);
+  void probe(Lock& lock);
+  bool nothing_to_write() const;
+  Error cannot_write(Error error) const;
+  void set_writable(Lock& lock, const Result<void>& result);
   Result<void> write();
   void publish(Landing landing, const Error& error);
   void land(Job& job, Landing landing, const Error& error);
@@ -114,6 +120,8 @@ class Writer {
   RealTime::duration commit_time_{};         // of the last batch
   std::uint64_t batches_ = 0;
   bool in_doubt_ = false;
+  Result<void> writable_;  // whether the last that was to be written was
+  Instant next_probe_{};   // while it was not
   bool stopping_ = false;
   bool upkeep_running_ = false;
   Instant next_upkeep_{};

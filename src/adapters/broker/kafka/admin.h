@@ -35,7 +35,9 @@ class Admin {
   void forget(const std::string& topic);
 
   // ---- Offsets
+  // Stable; waits, up to the limit, while a transaction on one of them is pending.
   Result<std::vector<CommittedOffset>> group_offsets(const std::string& group, const std::vector<TopicPartition>& tps);
+  Result<bool> has_members(const std::string& group);
   Result<void> commit(const std::string& group, const std::vector<CommittedOffset>& offsets);
   Result<Offset> end_of(const TopicPartition& tp, End which);
   Result<void> delete_before(const TopicPartition& tp, Offset offset);

@@ -1,5 +1,6 @@
 // Offsets of groups, and what changes a log from outside.
 #include <array>
+#include <thread>
 
 #include "adapters/broker/kafka/admin.h"
 
@@ -61,11 +62,34 @@ Result<std::vector<CommittedOffset>> Admin::offsets_told(rd_kafka_event_t* event
 Result<std::vector<CommittedOffset>> Admin::group_offsets(const std::string& group,
                                                           const std::vector<TopicPartition>& tps) {
   if (tps.empty()) return std::vector<CommittedOffset>{};
+  const auto limit = Clock::now() + options_->request_limit;
+  for (;;) {
+    const QueuePtr queue = new_queue();
+    ask_offsets(queue.get(), 0, group, tps, Stability::kStable);
+    const auto event = answer(queue.get(), "offsets of group " + group);
+    if (!event) return std::unexpected(event.error());
+    auto told = offsets_told(event->get());
+    if (told || told.error().code != ErrorCode::kUnavailable || Clock::now() >= limit) return told;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+Result<bool> Admin::has_members(const std::string& group) {
   const QueuePtr queue = new_queue();
-  ask_offsets(queue.get(), 0, group, tps, Stability::kStable);
-  const auto event = answer(queue.get(), "offsets of group " + group);
+  const char* name = group.c_str();
+  rd_kafka_DescribeConsumerGroups(handle_.get(), &name, 1,
+                                  admin_options(RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS).get(), queue.get());
+  const auto event = answer(queue.get(), "members of group " + group);
   if (!event) return std::unexpected(event.error());
-  return offsets_told(event->get());
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_DescribeConsumerGroups_result(event->get());
+  const auto** groups = rd_kafka_DescribeConsumerGroups_result_groups(result, &count);
+  if (count != 1) return fail(ErrorCode::kUnavailable, "Kafka: members of group " + group + ": no answer");
+  const rd_kafka_error_t* error = rd_kafka_ConsumerGroupDescription_error(groups[0]);
+  const rd_kafka_resp_err_t err = error == nullptr ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_error_code(error);
+  if (err == RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND) return false;
+  if (err != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of(err, "Kafka: members of group " + group);
+  return rd_kafka_ConsumerGroupDescription_member_count(groups[0]) > 0;
 }
 
 Result<void> Admin::commit(const std::string& group, const std::vector<CommittedOffset>& offsets) {

@@ -5,8 +5,28 @@
 
 #include "adapters/broker/kafka/kafka_member.h"
 #include "adapters/broker/kafka/records.h"
+#include "base/assert.h"
 
 namespace bartleby::kafka {
+namespace {
+
+constexpr std::size_t kMovers = 8;  // producers that are kept for cursors
+
+std::unexpected<Error> refused(Refusal why, const std::string& topic) {
+  switch (why) {
+    case Refusal::kTooLarge:
+      return fail(ErrorCode::kTooLarge, "record too large for " + topic);
+    case Refusal::kDenied:
+      return fail(ErrorCode::kInvalid, "Kafka does not let us write to " + topic);
+    case Refusal::kUnknownTopic:
+      return fail(ErrorCode::kNotFound, "no such topic or partition: " + topic);
+    case Refusal::kTimeout:
+      return fail(ErrorCode::kUnavailable, "Kafka did not take a record in time: " + topic);
+  }
+  BARTLEBY_UNREACHABLE();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<KafkaBroker>> KafkaBroker::open(Options options) {
   auto admin = Admin::open(std::move(options));
@@ -129,6 +149,41 @@ Result<std::vector<Written>> KafkaBroker::produce(const std::vector<Record>& rec
   for (const Record& record : records) admin_->forget(record.topic);
   if (worst == RD_KAFKA_RESP_ERR_NO_ERROR) worst = RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
   return error_of(worst, "Kafka: " + records.front().topic);
+}
+
+// The cursor's group is the transactional id too: taking it ends whatever another process had open under it. So what is
+// read after that is where the cursor is, and nobody moves it before this write has ended.
+Result<std::vector<Written>> KafkaBroker::produce_with(const std::vector<Record>& records, const Cursor& cursor) {
+  if (const auto good = check(records); !good) return std::unexpected(good.error());
+  const std::lock_guard one_at_a_time(moving_);
+  if (!movers_.contains(cursor.group)) {
+    if (movers_.size() >= kMovers) movers_.clear();
+    Transactions& fresh = movers_.try_emplace(cursor.group, admin_, cursor.group).first->second;
+    if (const auto taken = fresh.renew(); !taken) {
+      movers_.erase(cursor.group);
+      return std::unexpected(taken.error());
+    }
+  }
+  const auto members = admin_->has_members(cursor.group);
+  if (!members) return std::unexpected(members.error());
+  const auto there = admin_->group_offsets(cursor.group, {cursor.tp});
+  if (!there) return std::unexpected(there.error());
+  const Offset at = there->empty() ? Offset(0) : there->front().offset.value_or(Offset(0));
+  if (*members || at != cursor.from)
+    return fail(ErrorCode::kFenced, "the cursor of " + cursor.group + " is at " + std::to_string(at.v) + ", not at " +
+                                        std::to_string(cursor.from.v) + ", or it has members");
+  WriteOrder order{WriteSerial(0), records, {{cursor.tp, cursor.to, {}}}, nullptr, std::nullopt};
+  order.group.reset(rd_kafka_consumer_group_metadata_new(cursor.group.c_str()));
+  WriteReport report = movers_.at(cursor.group).write(order);
+  if (report.answer.result == WriteResult::kDone) return std::move(report.written);
+  if (!report.answer.refused.empty()) {
+    const RefusedRecord& first = report.answer.refused.front();
+    return refused(first.why, records[first.index].topic);
+  }
+  movers_.erase(cursor.group);  // the next one ends what may be open
+  return fail(report.shut_out ? ErrorCode::kFenced : ErrorCode::kUnavailable,
+              "Kafka: the cursor of " + cursor.group + ": " +
+                  (report.shut_out ? "another process moves it" : report.message.empty() ? "no answer" : report.message));
 }
 
 // ---- Reading -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +16,7 @@
 #include "adapters/broker/kafka/faults.h"
 #include "adapters/broker/kafka/options.h"
 #include "adapters/broker/kafka/range_reader.h"
+#include "adapters/broker/kafka/transactions.h"
 #include "ports/broker.h"
 
 namespace bartleby::kafka {
@@ -35,6 +37,7 @@ class KafkaBroker : public Broker {
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override;
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
   Result<std::vector<Written>> produce(const std::vector<Record>& records) override;
+  Result<std::vector<Written>> produce_with(const std::vector<Record>& records, const Cursor& cursor) override;
   Result<std::vector<TopicSpec>> topics() override;
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;
@@ -53,6 +56,9 @@ class KafkaBroker : public Broker {
   std::mutex producing_;  // one call at a time: reports are told to whoever waits
   HandlePtr producer_;
   QueuePtr reports_;
+
+  std::mutex moving_;                           // of cursors: one at a time
+  std::map<std::string, Transactions> movers_;  // by group, which is their transactional id
 
   std::mutex reading_;
   std::mutex ringing_;

@@ -123,9 +123,12 @@ Result<void> Transactions::renew() {
 
 WriteReport Transactions::report(const WriteOrder& order, WriteResult result,
                                  std::vector<RefusedRecord> refused) const {
-  WriteReport made{{order.serial, result, std::move(refused), {}}, false, false, {}};
-  if (result == WriteResult::kDone)
-    for (const Delivery& d : deliveries_) made.answer.offsets.push_back(d.offset);
+  WriteReport made{{order.serial, result, std::move(refused), {}}, {}, false, false, {}};
+  if (result != WriteResult::kDone) return made;
+  for (const Delivery& d : deliveries_) {
+    made.answer.offsets.push_back(d.where.offset);
+    made.written.push_back(d.where);
+  }
   return made;
 }
 
@@ -245,7 +248,7 @@ Transactions::Step Transactions::send(const WriteOrder& order, Deadline deadline
       ++waiting_;
       continue;
     }
-    deliveries_[i] = {true, err, Offset(0)};
+    deliveries_[i] = {true, err, {}};
     if (!refusal_of(err)) return {err, true, false, rd_kafka_err2str(err)};
   }
   return {};
@@ -258,7 +261,7 @@ void Transactions::take_reports(Duration wait) {
     const auto number = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(message->_private));
     const std::size_t index = number & 0xffffffffU;
     if ((number >> 32U) != number_ || index >= deliveries_.size() || deliveries_[index].over) continue;
-    deliveries_[index] = {true, message->err, Offset(message->offset)};
+    deliveries_[index] = {true, message->err, {Partition(message->partition), Offset(message->offset)}};
     --waiting_;
   }
 }

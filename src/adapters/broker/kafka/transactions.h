@@ -29,6 +29,7 @@ struct WriteOrder {
 
 struct WriteReport {
   WriteAnswered answer;
+  std::vector<Written> written;  // kDone: where the records are, in their order
   bool failed = false;  // no write of this id can succeed any more
   bool shut_out = false;
   std::string message;
@@ -48,7 +49,7 @@ class Transactions {
   struct Delivery {
     bool over = false;
     rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
-    Offset offset;
+    Written where;
   };
   // How one step ended; `code` 0: well.
   struct Step {

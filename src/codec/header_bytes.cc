@@ -1,6 +1,6 @@
-#include "adapters/broker/embedded/header_bytes.h"
+#include "codec/header_bytes.h"
 
-namespace bartleby::embedded {
+namespace bartleby {
 namespace {
 
 void put(std::string& out, std::uint64_t n) {
@@ -56,4 +56,4 @@ std::optional<Headers> decode_headers(std::string_view bytes) {
   return headers;
 }
 
-}  // namespace bartleby::embedded
+}  // namespace bartleby

@@ -8,9 +8,9 @@
 
 #include "model/record.h"
 
-namespace bartleby::embedded {
+namespace bartleby {
 
 std::optional<std::string> encode_headers(const Headers& headers);
 std::optional<Headers> decode_headers(std::string_view bytes);  // nothing: damaged
 
-}  // namespace bartleby::embedded
+}  // namespace bartleby

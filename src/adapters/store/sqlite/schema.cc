@@ -1,0 +1,130 @@
+#include "adapters/store/sqlite/schema.h"
+
+#include <array>
+
+namespace bartleby::sqlite_store {
+namespace {
+
+// States, kinds and reasons are the numbers of src/model. Times are Unix milliseconds.
+constexpr std::string_view kFirst = R"(
+CREATE TABLE numbers(name TEXT PRIMARY KEY, next INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO numbers VALUES('letter', 1), ('shelf', 1), ('issue', 1), ('operation', 1);
+
+CREATE TABLE dlqs(
+  name TEXT PRIMARY KEY, class INTEGER NOT NULL, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+-- How far intake has come. Reading begins at `next`; what ended below `done_to` is stored already.
+CREATE TABLE cursors(
+  dlq TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done_to INTEGER NOT NULL,
+  missed INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(dlq, partition)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE shelves(
+  id INTEGER PRIMARY KEY, dlq TEXT NOT NULL, cluster TEXT NOT NULL, topic TEXT NOT NULL, consumer_group TEXT NOT NULL,
+  worker TEXT NOT NULL, reason INTEGER NOT NULL, consumer TEXT NOT NULL,
+  UNIQUE(dlq, cluster, topic, consumer_group, worker, reason)) STRICT;
+
+CREATE TABLE letters(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, shelf INTEGER NOT NULL, issue INTEGER NOT NULL,
+  state INTEGER NOT NULL, version INTEGER NOT NULL, replays INTEGER NOT NULL, attempts INTEGER NOT NULL,
+  kind INTEGER NOT NULL, lineage TEXT NOT NULL,
+  dlq_partition INTEGER NOT NULL, dlq_offset INTEGER NOT NULL,
+  origin_partition INTEGER, origin_offset INTEGER,
+  job_partition INTEGER NOT NULL, job_offset INTEGER NOT NULL, timestamp INTEGER,
+  key BLOB, key_hash INTEGER, size INTEGER NOT NULL, payload_hash BLOB NOT NULL, payload_life INTEGER NOT NULL,
+  instance TEXT NOT NULL, dialect TEXT NOT NULL, error_type TEXT NOT NULL, error_message TEXT NOT NULL,
+  first_failure_at INTEGER, died_at INTEGER NOT NULL, arrived_at INTEGER NOT NULL, changed_at INTEGER NOT NULL,
+  undo_until INTEGER) STRICT;
+CREATE INDEX letters_of_shelf ON letters(shelf, state, died_at);
+CREATE INDEX letters_of_state ON letters(state, died_at);
+CREATE INDEX letters_of_issue ON letters(issue, state, died_at);
+CREATE INDEX letters_of_key ON letters(key_hash, died_at) WHERE key_hash IS NOT NULL;
+CREATE INDEX letters_of_lineage ON letters(lineage);
+CREATE INDEX letters_by_dlq_offset ON letters(dlq_offset);
+CREATE INDEX letters_by_job_offset ON letters(job_offset);
+CREATE INDEX letters_replayed ON letters(died_at) WHERE replays > 0;
+CREATE INDEX letters_by_undo ON letters(undo_until) WHERE undo_until IS NOT NULL;
+
+-- Bytes, once per life whose bytes differ from the life before. The first byte of `bytes` says how it is packed.
+CREATE TABLE payloads(
+  letter INTEGER NOT NULL, life INTEGER NOT NULL, stack TEXT NOT NULL, bytes BLOB NOT NULL,
+  PRIMARY KEY(letter, life)) STRICT;
+
+-- Lives before the present one, as they were, and the ids of lives after the first.
+CREATE TABLE lives(
+  letter INTEGER NOT NULL, replays INTEGER NOT NULL, shelf INTEGER NOT NULL,
+  issue INTEGER NOT NULL, attempts INTEGER NOT NULL, kind INTEGER NOT NULL,
+  dlq_partition INTEGER NOT NULL, dlq_offset INTEGER NOT NULL, origin_partition INTEGER, origin_offset INTEGER,
+  error_type TEXT NOT NULL, error_message TEXT NOT NULL, died_at INTEGER NOT NULL, payload_life INTEGER NOT NULL,
+  PRIMARY KEY(letter, replays)) STRICT, WITHOUT ROWID;
+CREATE TABLE life_ids(id TEXT PRIMARY KEY, letter INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX life_ids_of_letter ON life_ids(letter);
+
+-- Error, key and headers as words; without a copy of the text.
+CREATE VIRTUAL TABLE letters_text USING fts5(error, key, headers, content='', contentless_delete=1);
+
+CREATE TABLE issues(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL, version INTEGER NOT NULL,
+  title TEXT NOT NULL, kind INTEGER NOT NULL, error_type TEXT NOT NULL,
+  open INTEGER NOT NULL CHECK(open >= 0), total INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+  state_since INTEGER NOT NULL, until INTEGER, note TEXT NOT NULL DEFAULT '') STRICT;
+CREATE INDEX issues_of_state ON issues(state, last);
+CREATE INDEX issues_by_last ON issues(last);
+CREATE INDEX issues_of_type ON issues(error_type);
+
+CREATE TABLE issue_hours(
+  issue INTEGER NOT NULL, hour INTEGER NOT NULL, letters INTEGER NOT NULL,
+  PRIMARY KEY(issue, hour)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE counters(
+  shelf INTEGER NOT NULL, state INTEGER NOT NULL, letters INTEGER NOT NULL CHECK(letters >= 0),
+  PRIMARY KEY(shelf, state)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE dlq_summary(
+  consumerId TEXT PRIMARY KEY, consumerName TEXT NOT NULL, channelId TEXT NOT NULL, channelName TEXT NOT NULL,
+  dead_count INTEGER NOT NULL DEFAULT 0 CHECK(dead_count >= 0), last_checked_at INTEGER NOT NULL)
+  STRICT, WITHOUT ROWID;
+
+CREATE TABLE operations(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL, state INTEGER NOT NULL,
+  version INTEGER NOT NULL, dlq TEXT NOT NULL, settings TEXT NOT NULL, report TEXT NOT NULL, letters INTEGER NOT NULL,
+  cursor INTEGER NOT NULL DEFAULT 0, actor TEXT NOT NULL, reason TEXT NOT NULL, note TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL, started_at INTEGER, ended_at INTEGER) STRICT;
+CREATE INDEX operations_of_state ON operations(state, seq);
+
+CREATE TABLE operation_items(
+  operation INTEGER NOT NULL, position INTEGER NOT NULL, letter INTEGER NOT NULL, replays INTEGER NOT NULL,
+  version INTEGER NOT NULL, result INTEGER NOT NULL, note TEXT NOT NULL DEFAULT '',
+  to_topic TEXT, to_partition INTEGER, to_offset INTEGER, changed_at INTEGER NOT NULL,
+  PRIMARY KEY(operation, position)) STRICT, WITHOUT ROWID;
+CREATE INDEX operation_items_of_letter ON operation_items(letter);
+CREATE INDEX operation_items_of_result ON operation_items(operation, result, position);
+
+CREATE TABLE audit_log(
+  seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL,
+  from_state TEXT NOT NULL, to_state TEXT NOT NULL, reason TEXT NOT NULL, request_id TEXT NOT NULL,
+  detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
+CREATE INDEX audit_of_subject ON audit_log(subject, seq);
+CREATE TABLE audit_head(one INTEGER PRIMARY KEY CHECK(one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
+INSERT INTO audit_head VALUES(1, 0, zeroblob(32));
+
+CREATE TABLE lock(
+  lockId TEXT PRIMARY KEY, holder TEXT NOT NULL, attainedAt INTEGER NOT NULL, until INTEGER NOT NULL)
+  STRICT, WITHOUT ROWID;
+
+-- Dead jobs in the words of channels and consumers: QUEUED 1001 (sent again), DELIVERED 1003, DEAD 1004.
+CREATE VIEW job AS
+  SELECT l.job_partition || '-' || l.job_offset AS id, s.consumer AS consumerId, l.lineage AS messageId,
+         CASE l.state WHEN 0 THEN 1004 WHEN 1 THEN 1001 ELSE 1003 END AS status,
+         max(l.attempts - 1, 0) AS retryAttemptCount,
+         strftime('%Y-%m-%d %H:%M:%f', l.changed_at / 1000.0, 'unixepoch') AS statusChangedAt,
+         strftime('%Y-%m-%d %H:%M:%f', l.arrived_at / 1000.0, 'unixepoch') AS createdAt
+    FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.state IN (0, 1, 2);
+)";
+
+constexpr std::array<std::string_view, 1> kAll = {kFirst};
+
+}  // namespace
+
+std::span<const std::string_view> migrations() { return kAll; }
+
+}  // namespace bartleby::sqlite_store

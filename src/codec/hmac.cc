@@ -1,0 +1,53 @@
+#include "codec/hmac.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <array>
+#include <memory>
+
+#include "base/assert.h"
+
+namespace bartleby {
+namespace {
+
+struct ContextDeleter {
+  void operator()(EVP_MAC_CTX* c) const { EVP_MAC_CTX_free(c); }
+};
+
+}  // namespace
+
+Sha256 hmac_sha256(std::string_view key, std::initializer_list<std::string_view> parts) {
+  static EVP_MAC* const kAlgorithm = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+  BARTLEBY_ASSERT(kAlgorithm != nullptr);
+  const std::unique_ptr<EVP_MAC_CTX, ContextDeleter> context(EVP_MAC_CTX_new(kAlgorithm));
+  char digest[] = "SHA256";
+  const std::array<OSSL_PARAM, 2> params = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+                                            OSSL_PARAM_construct_end()};
+  bool ok = context != nullptr && EVP_MAC_init(context.get(), reinterpret_cast<const unsigned char*>(key.data()),
+                                               key.size(), params.data()) == 1;
+  for (const std::string_view part : parts)
+    ok = ok && EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(part.data()), part.size()) == 1;
+  Sha256 mac{};
+  std::size_t size = 0;
+  ok = ok && EVP_MAC_final(context.get(), mac.data(), &size, mac.size()) == 1;
+  BARTLEBY_ASSERT(ok && size == mac.size());
+  return mac;
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::initializer_list<std::string_view> parts) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : hmac_sha256(key, parts)) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+bool same_bytes(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace bartleby

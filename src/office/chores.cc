@@ -1,0 +1,55 @@
+#include "office/chores.h"
+
+#include <algorithm>
+
+#include "office/issues.h"
+#include "office/summary.h"
+
+namespace bartleby {
+
+Chores::Chores(Store& store, News& news, Log& log, const Clock& clock, std::string holder, ChoreTimes times)
+    : store_(store), news_(news), log_(log), clock_(clock), holder_(std::move(holder)), times_(times) {}
+
+Chores::~Chores() { stop(); }
+
+void Chores::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void Chores::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Chores::work() {
+  for (;;) {
+    run_due(clock_.now());
+    std::unique_lock lock(mutex_);
+    const Duration wait = std::min(age_at_, check_at_) - clock_.now().steady;
+    wake_.wait_for(lock, clock_.real(wait), [&] { return stopping_; });
+    if (stopping_) return;
+  }
+}
+
+void Chores::run_due(Now now) {
+  if (now.steady >= age_at_) {
+    age_at_ = now.steady + times_.age;
+    if (const auto aged = age_issues(store_, now.wall); !aged)
+      log_.warning("issues_not_aged", {{"error", aged.error().message}});
+  }
+  if (now.steady < check_at_) return;
+  check_at_ = now.steady + times_.check;
+  const auto check = check_summary(store_, holder_, now.wall, times_.check);
+  if (!check) return log_.warning("summary_not_checked", {{"error", check.error().message}});
+  if (check->drift == 0) return;
+  news_.drifted(static_cast<std::uint64_t>(check->drift));
+  log_.error("summary_drift", {{"counters", check->drift},
+                               {"of", check->shelves},
+                               {"why", "counts and letters differed; the file was changed by somebody else"}});
+}
+
+}  // namespace bartleby

@@ -1,0 +1,144 @@
+#include "office/intake_runner.h"
+
+#include <algorithm>
+
+namespace bartleby {
+
+IntakeRunner::IntakeRunner(Broker& broker, Store& store, Log& log, const Clock& clock, IntakeOptions options,
+                           Heard heard)
+    : broker_(broker),
+      log_(log),
+      clock_(clock),
+      options_(std::move(options)),
+      heard_(std::move(heard)),
+      take_in_(store, options_.cluster),
+      intake_(options_.cluster, options_.limits) {}
+
+IntakeRunner::~IntakeRunner() { stop(); }
+
+void IntakeRunner::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void IntakeRunner::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+IntakeCounts IntakeRunner::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void IntakeRunner::work() {
+  for (;;) {
+    const bool busy = round();
+    std::unique_lock lock(mutex_);
+    counts_.lag = intake_.lag();
+    if (stopping_) return;
+    if (busy) continue;
+    const Duration wait = std::min(intake_.next_wake(), next_discovery_) - clock_.now().steady;
+    wake_.wait_for(lock, clock_.real(wait), [&] { return stopping_; });
+    if (stopping_) return;
+  }
+}
+
+void IntakeRunner::run_until_idle() {
+  while (round()) {
+  }
+}
+
+bool IntakeRunner::round() {
+  const Instant now = clock_.now().steady;
+  if (now >= next_discovery_) find_dlqs(events_);
+  std::vector<IntakeCommand> commands;
+  intake_.step(std::exchange(events_, {}), now, commands);
+  for (IntakeCommand& command : commands)
+    events_.push_back(std::visit([&](auto& one) { return carry_out(one); }, command));
+  return !commands.empty();
+}
+
+void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
+  next_discovery_ = clock_.now().steady + options_.discover;
+  const auto topics = broker_.topics();
+  if (!topics) return complain({}, "listing topics", topics.error());
+  for (const TopicSpec& topic : *topics) {
+    const auto dlq_class = options_.dlq_class(topic.name);
+    if (!dlq_class) continue;
+    if (!known_.contains(topic.name)) {
+      if (auto known = take_in_.know_dlq(topic.name, *dlq_class, clock_.now().wall); !known) {
+        complain({topic.name, Partition(0)}, "opening", known.error());
+        continue;
+      }
+      known_.insert(topic.name);
+      log_.info("dlq_consumer_started", {{"dlq", topic.name}, {"partitions", topic.partitions}});
+    }
+    for (std::int32_t p = 0; p < topic.partitions; ++p) events.push_back(DlqFound{{topic.name, Partition(p)}});
+  }
+}
+
+IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
+  auto position = take_in_.position(command.dlq);
+  if (!position) {
+    complain(command.dlq, "reading the position", position.error());
+    return PositionRead{command.dlq, false, {}};
+  }
+  return PositionRead{command.dlq, true, *position};
+}
+
+// The range is asked for first: a record that is deleted in between is then missed by the next read, not skipped.
+IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
+  DlqRead answer{command.dlq, false, Offset(0), Offset(0), {}};
+  const auto range = broker_.log_range(command.dlq);
+  if (!range) {
+    complain(command.dlq, "reading", range.error());
+    return answer;
+  }
+  auto records = broker_.read(command.dlq, std::max(command.from, range->first), command.records, command.bytes);
+  if (!records) {
+    complain(command.dlq, "reading", records.error());
+    return answer;
+  }
+  return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
+}
+
+IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
+  const IntakeBatch& batch = command.batch;
+  auto report = take_in_.store(batch, clock_.now().wall);
+  if (!report) {
+    complain(batch.dlq, "storing", report.error());
+    return BatchStored{batch.dlq, false};
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.stored += report->stored;
+    counts_.came_back += report->came_back;
+    counts_.duplicates += report->duplicates;
+    counts_.incidents += report->incidents;
+    counts_.missed += static_cast<std::uint64_t>(batch.missed);
+  }
+  if (report->stored + report->came_back > 0)
+    log_.info("letter_arrived",
+              {{"dlq", batch.dlq.topic}, {"letters", report->stored}, {"came_back", report->came_back}});
+  if (batch.missed > 0)
+    log_.error("letters_missed", {{"dlq", batch.dlq.topic},
+                                  {"partition", batch.dlq.partition.v},
+                                  {"records", batch.missed},
+                                  {"why", "the dlq's retention deleted them before they were read"}});
+  if (report->incidents > 0) log_.error("letter_id_taken", {{"dlq", batch.dlq.topic}, {"letters", report->incidents}});
+  if (heard_) heard_(batch.dlq.topic, *report);
+  return BatchStored{batch.dlq, true};
+}
+
+void IntakeRunner::complain(const TopicPartition& dlq, std::string_view doing, const Error& error) {
+  log_.warning("intake_failed",
+               {{"dlq", dlq.topic}, {"partition", dlq.partition.v}, {"doing", doing}, {"error", error.message}});
+  const std::lock_guard lock(mutex_);
+  ++counts_.failures;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,78 @@
+// The thread that takes in letters: finds dlqs, carries out what Intake asks for, says what arrived.
+//
+// Owns its thread; `stop` (and the destructor) ends it after the command at hand. Broker and store must outlive it. A
+// broker or a store that fails is asked again later, with a line in the log; nothing is skipped.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "office/intake.h"
+#include "ports/broker.h"
+
+namespace bartleby {
+
+struct IntakeOptions {
+  std::string cluster;
+  // Which topics are dlqs, and of what class; nothing: it is none.
+  std::function<std::optional<DlqClass>(const std::string& topic)> dlq_class;
+  Duration discover{2000};  // how often topics are listed
+  IntakeLimits limits{};
+};
+
+struct IntakeCounts {
+  std::uint64_t stored = 0, came_back = 0, duplicates = 0, incidents = 0, missed = 0, failures = 0;
+  std::int64_t lag = 0;
+};
+
+class IntakeRunner {
+ public:
+  // What was taken in from a dlq, in the runner's thread.
+  using Heard = std::function<void(const std::string& dlq, const IntakeReport& report)>;
+
+  IntakeRunner(Broker& broker, Store& store, Log& log, const Clock& clock, IntakeOptions options, Heard heard = {});
+  ~IntakeRunner();
+  IntakeRunner(const IntakeRunner&) = delete;
+  IntakeRunner& operator=(const IntakeRunner&) = delete;
+
+  void start();
+  void stop();
+  IntakeCounts counts() const;
+
+  // Without the thread: everything that is due now, until nothing more is. For tests, and for a first round.
+  void run_until_idle();
+
+ private:
+  void work();
+  bool round();  // whether something was done
+  void find_dlqs(std::vector<IntakeEvent>& events);
+  IntakeEvent carry_out(ReadPosition& command);
+  IntakeEvent carry_out(ReadDlq& command);
+  IntakeEvent carry_out(StoreBatch& command);
+  void complain(const TopicPartition& dlq, std::string_view doing, const Error& error);
+
+  Broker& broker_;
+  Log& log_;
+  const Clock& clock_;
+  const IntakeOptions options_;
+  const Heard heard_;
+  TakeIn take_in_;
+  Intake intake_;
+  Instant next_discovery_{};
+  std::set<std::string> known_;
+  std::vector<IntakeEvent> events_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;  // under the mutex
+  IntakeCounts counts_{};  // under the mutex
+  std::thread thread_;
+};
+
+}  // namespace bartleby

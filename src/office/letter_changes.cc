@@ -1,0 +1,89 @@
+#include "office/letter_changes.h"
+
+#include "office/arrival.h"
+#include "office/sql.h"
+
+namespace bartleby {
+
+Result<ChangedLetter> LetterChanges::change(std::int64_t seq, const Seen& seen, LetterCause cause,
+                                            const ChangeOptions& options) {
+  return change(letter_row(connection_, seq), seen, cause, options);
+}
+
+Result<ChangedLetter> LetterChanges::change(std::string_view id, const Seen& seen, LetterCause cause,
+                                            const ChangeOptions& options) {
+  return change(letter_row(connection_, id), seen, cause, options);
+}
+
+Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> found, const Seen& seen, LetterCause cause,
+                                            const ChangeOptions& options) {
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return ChangedLetter{ChangeResult::kNotFound, {}};
+  const LetterRow& row = **found;
+  const StoredLetter& letter = row.letter;
+  if ((seen.replays && *seen.replays != letter.replays) || (seen.version && *seen.version != letter.version))
+    return ChangedLetter{ChangeResult::kStale, letter};
+  const auto to = next_state(letter.state, cause);
+  if (!to || (seen.state && *seen.state != letter.state)) return ChangedLetter{ChangeResult::kWrongState, letter};
+  if (letter.state == LetterState::kArchived && cause == LetterCause::kRestore && options.payload == nullptr)
+    return fail(ErrorCode::kInvalid, "an archived letter is restored from its archive, with its bytes");
+
+  BARTLEBY_TRY(*to == LetterState::kGone ? remove(letter) : update(letter, *to, options));
+  // The row was read in this very transaction, and there is one that writes at a time. On a store where that is not
+  // so, this is what notices.
+  if (connection_.changes() != 1) return ChangedLetter{ChangeResult::kStale, letter};
+  tally_.move(row.shelf, letter.issue, letter.state, *to);
+  BARTLEBY_TRY(
+      audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
+                     std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));
+  ChangedLetter changed{ChangeResult::kDone, letter};
+  changed.letter.state = *to;
+  changed.letter.changed_at = now_;
+  ++changed.letter.version;
+  changed.letter.undo_until = *to == LetterState::kDiscarded ? options.undo_until : std::nullopt;
+  return changed;
+}
+
+// The letter's own row goes last: its `changes` are what the caller looks at.
+Result<void> LetterChanges::remove(const StoredLetter& letter) {
+  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
+  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM lives WHERE letter = $1", letter.seq));
+  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM life_ids WHERE letter = $1", letter.seq));
+  BARTLEBY_TRY(sql::execute(connection_, connection_.dialect().text_delete(), letter.seq));
+  return sql::execute(connection_,
+                      "DELETE FROM letters WHERE seq = $1 AND state = $2 AND replays = $3 AND version = $4", letter.seq,
+                      static_cast<int>(letter.state), letter.replays, letter.version);
+}
+
+Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, const ChangeOptions& options) {
+  if (to == LetterState::kArchived)
+    BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
+  if (letter.state == LetterState::kArchived && options.payload != nullptr)
+    BARTLEBY_TRY(sql::execute(connection_,
+                              "INSERT INTO payloads(letter, life, stack, bytes)"
+                              " SELECT seq, payload_life, $2, $3 FROM letters WHERE seq = $1",
+                              letter.seq, options.payload->stack, Blob{packed(*options.payload)}));
+  const auto undo =
+      to == LetterState::kDiscarded && options.undo_until ? std::optional(ms(*options.undo_until)) : std::nullopt;
+  return sql::execute(connection_,
+                      "UPDATE letters SET state = $5, version = version + 1, changed_at = $6, undo_until = $7"
+                      " WHERE seq = $1 AND state = $2 AND replays = $3 AND version = $4",
+                      letter.seq, static_cast<int>(letter.state), letter.replays, letter.version, static_cast<int>(to),
+                      ms(now_), undo);
+}
+
+Result<void> LetterChanges::finish() {
+  BARTLEBY_TRY(tally_.apply(connection_, now_));
+  return audit_.finish();
+}
+
+Result<void> change_letters(Store& store, const Actor& actor, Timestamp now,
+                            const std::function<Result<void>(LetterChanges&)>& work) {
+  return store.write([&](Connection& connection) -> Result<void> {
+    LetterChanges changes(connection, actor, now);
+    if (auto done = work(changes); !done) return done;
+    return changes.finish();
+  });
+}
+
+}  // namespace bartleby

@@ -1,0 +1,297 @@
+#include "office/operation_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "codec/operation_text.h"
+#include "office/audit.h"
+#include "office/letters.h"
+#include "office/operation_row.h"
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+constexpr Duration kPlanLives{std::chrono::hours(24)};
+
+// What the plan keeps of a letter: there may be a million.
+struct Chosen {
+  std::int64_t seq, version;
+  std::uint32_t replays;
+  std::uint32_t target;  // index; of a replay
+  std::int32_t partition;
+  std::int64_t offset;  // of the first life
+  bool overtaken = false;
+};
+
+struct Target {
+  std::string from, topic, group;
+  auto operator<=>(const Target&) const = default;
+};
+
+LetterCause cause_of(OperationKind kind) {
+  constexpr std::array kCauses = {LetterCause::kReplay, LetterCause::kDiscard, LetterCause::kRestore,
+                                  LetterCause::kPurge};
+  return kCauses[static_cast<std::size_t>(kind)];
+}
+
+class Planner {
+ public:
+  Planner(const OperationRequest& request, const ReadersOf& readers, const PlanLimits& limits)
+      : request_(request), readers_(readers), limits_(limits) {}
+
+  Result<void> select(Connection& connection, Timestamp now) {
+    if (!request_.query) {
+      std::set<std::string_view> seen;
+      for (const std::string& id : request_.ids) {
+        const auto row = letter_row(connection, std::string_view(id));
+        if (!row) return std::unexpected(row.error());
+        if (!*row)
+          exclude("there is no such letter");
+        else if (seen.insert(id).second && numbers_.insert((*row)->letter.seq).second)
+          consider((*row)->letter);
+      }
+      return {};
+    }
+    Query query = *request_.query;
+    // Without a word about states it means those that it can be done to, not all that were ever dealt with.
+    const bool says_state = std::ranges::find(query.terms, QueryField::kState, &QueryTerm::field) != query.terms.end();
+    if (!says_state && request_.kind != OperationKind::kPurge) {
+      QueryTerm term;
+      term.field = QueryField::kState;
+      term.text = name(request_.kind == OperationKind::kRestore ? LetterState::kDiscarded : LetterState::kOpen);
+      query.terms.push_back(std::move(term));
+    }
+    std::optional<LetterCursor> after;
+    do {
+      const auto page = letter_page(connection, query, now, after, kMaxPage);
+      if (!page) return std::unexpected(page.error());
+      for (const StoredLetter& letter : page->letters) consider(letter);
+      if (chosen_.size() > limits_.letters)
+        return fail(ErrorCode::kTooLarge, "the selection has more than " + std::to_string(limits_.letters) +
+                                              " letters; make it narrower, with since: and before:");
+      after = page->next;
+    } while (after);
+    return {};
+  }
+
+  // The order of first lives: of one key they lie in one partition, so this is the order they were written in.
+  void put_in_order() {
+    std::vector<std::uint32_t> rank(targets_.size());
+    std::vector<std::pair<Target, std::uint32_t>> sorted;
+    for (const auto& [target, index] : targets_) sorted.emplace_back(target, index);
+    for (std::uint32_t i = 0; i < sorted.size(); ++i) rank[sorted[i].second] = i;
+    std::ranges::sort(chosen_, {}, [&](const Chosen& c) {
+      return std::tuple(targets_.empty() ? 0U : rank[c.target], c.partition, c.offset, c.seq);
+    });
+  }
+
+  Result<void> look_for_conflicts(Connection& connection) {
+    if (request_.kind != OperationKind::kReplay) return {};
+    const std::size_t looked = std::min(chosen_.size(), limits_.conflicts_looked_for);
+    for (std::size_t i = 0; i < looked; ++i) {
+      const auto newer = sql::one(
+          connection,
+          "SELECT 1 FROM letters a JOIN shelves sa ON sa.id = a.shelf JOIN letters b ON b.key_hash = a.key_hash"
+          " JOIN shelves sb ON sb.id = b.shelf WHERE a.seq = $1 AND b.state = $2 AND b.job_partition = a.job_partition"
+          " AND b.job_offset > a.job_offset AND sb.topic = sa.topic AND sb.consumer_group = sa.consumer_group LIMIT 1",
+          [](Rows&) { return true; }, chosen_[i].seq, static_cast<int>(LetterState::kResolved));
+      if (!newer) return std::unexpected(newer.error());
+      if (!*newer) continue;
+      chosen_[i].overtaken = true;
+      ++report_.order_conflicts;
+    }
+    if (looked < chosen_.size())
+      report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
+                                 std::to_string(looked) + " letters only");
+    return {};
+  }
+
+  PlanReport report() {
+    for (const auto& [why, letters] : excluded_) report_.excluded.push_back({why, letters});
+    std::set<std::string> others;
+    std::map<std::pair<std::string, std::string>, std::int64_t> to;
+    std::vector<const Target*> by_index(targets_.size());
+    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    for (const Chosen& c : chosen_)
+      if (request_.kind == OperationKind::kReplay) ++to[{by_index[c.target]->topic, by_index[c.target]->group}];
+    for (const auto& [where, letters] : to) {
+      report_.to.push_back({where.first, where.second, letters});
+      const std::vector<Reader> readers = readers_(where.first);
+      for (const Reader& reader : readers)
+        if (reader.group != where.second) others.insert(reader.group);
+      const bool lane = std::ranges::any_of(lanes_, [&](const std::string& l) { return l == where.first; });
+      if (readers.empty() && !lane)
+        report_.warnings.push_back("no worker of this process reads " + where.first +
+                                   ": what becomes of these letters will not be known");
+    }
+    report_.also_read_by.assign(others.begin(), others.end());
+    const std::uint32_t rate = request_.settings.rate;
+    if (request_.kind == OperationKind::kReplay && rate > 0)
+      report_.seconds = (static_cast<std::int64_t>(chosen_.size()) + rate - 1) / rate;
+    return std::move(report_);
+  }
+
+  std::string dlqs() const {
+    std::string text;
+    for (const std::string& dlq : dlqs_) text += (text.empty() ? "" : " ") + dlq;
+    return text;
+  }
+
+  Result<void> insert(Connection& connection, std::int64_t operation, Timestamp now) const {
+    std::vector<const Target*> by_index(targets_.size());
+    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    std::int64_t position = 0;
+    for (const Chosen& c : chosen_) {
+      const auto statement = connection.statement(
+          "INSERT INTO operation_items(operation, position, letter, replays, version, result, note, to_topic,"
+          " changed_at) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+      if (!statement) return std::unexpected(statement.error());
+      Rows row(**statement);
+      row << operation << position++ << c.seq << c.replays << c.version << static_cast<int>(ItemResult::kPending)
+          << (c.overtaken ? "a newer message of its key was handled already" : "");
+      if (request_.kind == OperationKind::kReplay)
+        row << by_index[c.target]->topic;
+      else
+        row << std::nullopt;
+      row << ms(now);
+      if (auto ran = row.run(); !ran) return ran;
+    }
+    return {};
+  }
+
+  std::int64_t letters() const { return static_cast<std::int64_t>(chosen_.size()); }
+
+ private:
+  void exclude(const std::string& why) { ++excluded_[why]; }
+
+  void consider(const StoredLetter& letter) {
+    if (!next_state(letter.state, cause_of(request_.kind))) return exclude("it is " + std::string(name(letter.state)));
+    if (request_.kind == OperationKind::kRestore && letter.state == LetterState::kArchived)
+      return exclude("archived letters are restored from their archive");
+    Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v};
+    if (request_.kind == OperationKind::kReplay) {
+      if (letter.replays >= limits_.max_replays) return exclude("max replays");
+      const auto target = target_of(letter);
+      if (!target) return;
+      chosen.target = targets_.try_emplace(*target, static_cast<std::uint32_t>(targets_.size())).first->second;
+    }
+    dlqs_.insert(letter.shelf.dlq);
+    report_.bytes += static_cast<std::int64_t>(letter.size);
+    chosen_.push_back(chosen);
+  }
+
+  // To the original topic where nobody else reads it, else to the group's private lane, else somebody must say.
+  std::optional<Target> target_of(const StoredLetter& letter) {
+    const std::string& topic = letter.shelf.topic;
+    const std::string& group = letter.shelf.group;
+    if (!request_.settings.to.empty()) return Target{topic, request_.settings.to, group};
+    if (topic.empty()) return exclude("it is not known where it came from; name a topic with to"), std::nullopt;
+    auto [known, fresh] = readers_of_.try_emplace(topic);
+    if (fresh) known->second = readers_(topic);
+    const std::vector<Reader>& readers = known->second;
+    const auto own = std::ranges::find(readers, group, &Reader::group);
+    const bool alone = readers.empty() || (readers.size() == 1 && own != readers.end());
+    const std::optional<ReplayScope> asked = request_.settings.scope;
+    if (asked == ReplayScope::kTopic || (!asked && alone)) return Target{topic, topic, group};
+    if (own != readers.end() && !own->lane.empty()) {
+      lanes_.insert(own->lane);
+      return Target{topic, own->lane, group};
+    }
+    exclude(asked ? "group " + group + " has no private lane here; say scope topic or to"
+                  : "other groups read " + topic + "; say scope topic or to");
+    return std::nullopt;
+  }
+
+  const OperationRequest& request_;
+  const ReadersOf& readers_;
+  const PlanLimits& limits_;
+  std::vector<Chosen> chosen_;
+  std::set<std::int64_t> numbers_;
+  std::map<Target, std::uint32_t> targets_;
+  std::map<std::string, std::vector<Reader>> readers_of_;
+  std::set<std::string> lanes_, dlqs_;
+  std::map<std::string, std::int64_t> excluded_;
+  PlanReport report_;
+};
+
+Result<void> check(const OperationRequest& request, const PlanLimits& limits) {
+  const OperationSettings& s = request.settings;
+  const auto bad = [](const std::string& why) { return fail(ErrorCode::kInvalid, why); };
+  if (request.query.has_value() == !request.ids.empty()) return bad("say either a query or ids");
+  if (request.ids.size() > limits.ids)
+    return fail(ErrorCode::kTooLarge, "at most " + std::to_string(limits.ids) + " ids; use a query for more");
+  if (request.kind != OperationKind::kReplay && (s.scope || !s.to.empty())) return bad("scope and to are for replays");
+  if (s.scope && !s.to.empty()) return bad("say either a scope or another topic");
+  if (!s.to.empty() && std::ranges::find(limits.targets, s.to) == limits.targets.end())
+    return bad("letters may not be sent to " + s.to + "; it is not among the targets of the configuration");
+  if (s.rate > limits.max_rate) return bad("the rate is at most " + std::to_string(limits.max_rate) + " per second");
+  if (s.halt.percent > 100) return bad("halt at so many percent: 0 to 100");
+  if (s.halt.of == 0) return bad("halt needs a number of outcomes to judge by: at least 1");
+  if (s.undo < Duration(0) || s.undo > limits.max_undo) return bad("undo is at most a year");
+  return {};
+}
+
+}  // namespace
+
+Result<Operation> plan_operation(Store& store, const OperationRequest& request, const ReadersOf& readers,
+                                 const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now) {
+  if (auto fine = check(request, limits); !fine) return std::unexpected(fine.error());
+  Planner planner(request, readers, limits);
+  // Read in one snapshot and written in a transaction of its own: nobody waits while a large plan is put together.
+  const auto read = store.read([&](Connection& connection) -> Result<void> {
+    BARTLEBY_TRY(planner.select(connection, now));
+    planner.put_in_order();
+    return planner.look_for_conflicts(connection);
+  });
+  if (!read) return std::unexpected(read.error());
+  OperationSettings settings = request.settings;
+  settings.selection = request.query ? query_text(*request.query) : std::to_string(request.ids.size()) + " ids";
+  std::optional<Operation> made;
+  const auto written = store.write([&](Connection& connection) -> Result<void> {
+    const auto seq = sql::take_numbers(connection, "operation", 1);
+    if (!seq) return std::unexpected(seq.error());
+    BARTLEBY_TRY(sql::execute(
+        connection,
+        "INSERT INTO operations(seq, id, kind, state, version, dlq, settings, report, letters, actor, reason,"
+        " created_at) VALUES($1, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, $11)",
+        *seq, id, static_cast<int>(request.kind), static_cast<int>(OperationState::kPlanned), planner.dlqs(),
+        settings_text(settings), report_text(planner.report()), planner.letters(), actor.name, actor.reason, ms(now)));
+    BARTLEBY_TRY(planner.insert(connection, *seq, now));
+    AuditChain audit(connection);
+    BARTLEBY_TRY(audit.append({0, now, actor.name, "plan", id, "", std::string(name(OperationState::kPlanned)),
+                               actor.reason, actor.request_id, ""}));
+    BARTLEBY_TRY(audit.finish());
+    auto operation = operation_by_number(connection, *seq);
+    if (!operation) return std::unexpected(operation.error());
+    made = std::move(*operation);
+    return {};
+  });
+  if (!written) return std::unexpected(written.error());
+  return std::move(*made);
+}
+
+Result<std::int64_t> expire_plans(Store& store, Timestamp now) {
+  std::int64_t expired = 0;
+  const auto written = store.write([&](Connection& connection) -> Result<void> {
+    std::vector<std::int64_t> old;
+    BARTLEBY_TRY(sql::each(
+        connection, "SELECT seq FROM operations WHERE state IN ($1, $2) AND created_at < $3",
+        [&](Rows& row) { old.push_back(row.integer(0)); }, static_cast<int>(OperationState::kPlanned),
+        static_cast<int>(OperationState::kAwaitingApproval), ms(now - kPlanLives)));
+    for (const std::int64_t seq : old) {
+      auto operation = operation_by_number(connection, seq);
+      if (!operation) return std::unexpected(operation.error());
+      const auto moved = move_operation(connection, **operation, OperationCause::kCancel, {"office", "", ""},
+                                        "nobody started it within a day", now);
+      if (!moved) return std::unexpected(moved.error());
+      expired += *moved ? 1 : 0;
+    }
+    return {};
+  });
+  if (!written) return std::unexpected(written.error());
+  return expired;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,51 @@
+// A plan: a selection of letters, frozen with what will happen to each, and a report for whoever is about to start it.
+//
+// Nothing is sent or changed here. Letters are put in the order of their first lives, so that a replay keeps the order
+// of each key. What cannot be done is left out and counted by reason. A letter that changes between plan and start is
+// noticed by its version when its turn comes. Any thread; bounded by `PlanLimits`.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codec/query.h"
+#include "model/audit_entry.h"
+#include "model/operation_facts.h"
+#include "ports/store.h"
+
+namespace bartleby {
+
+struct OperationRequest {
+  OperationKind kind = OperationKind::kReplay;
+  std::optional<Query> query;  // one of the two
+  std::vector<std::string> ids;
+  OperationSettings settings;  // `selection`, `known_before` and `came_back_before` are set by the plan
+};
+
+// Who reads a topic, as far as this process knows.
+struct Reader {
+  std::string group;
+  std::string lane;  // its private topic for replays; empty: it has none
+};
+using ReadersOf = std::function<std::vector<Reader>(const std::string& topic)>;
+
+struct PlanLimits {
+  std::size_t ids = 10000;
+  std::size_t letters = 1000000;
+  std::uint32_t max_replays = 5;     // the loop guard: who came back so often is not sent again
+  std::uint32_t max_rate = 1000000;  // per second
+  Duration max_undo{std::chrono::hours(24 * 365)};
+  std::size_t conflicts_looked_for = 10000;  // letters whose keys are looked at
+  std::vector<std::string> targets;          // other topics that `to` may name
+};
+
+// A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters.
+Result<Operation> plan_operation(Store& store, const OperationRequest& request, const ReadersOf& readers,
+                                 const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now);
+
+// Plans that nobody started within a day are cancelled. Answers with how many.
+Result<std::int64_t> expire_plans(Store& store, Timestamp now);
+
+}  // namespace bartleby

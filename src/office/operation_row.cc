@@ -1,0 +1,185 @@
+#include "office/operation_row.h"
+
+#include <sstream>
+
+#include "codec/operation_text.h"
+#include "office/audit.h"
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+#define BARTLEBY_OPERATION                                                                                         \
+  "SELECT seq, id, kind, state, version, dlq, settings, report, letters, cursor, actor, reason, note, created_at," \
+  " started_at, ended_at FROM operations"
+
+std::optional<Timestamp> time_at(Rows& row, int column) {
+  if (row.is_null(column)) return std::nullopt;
+  return timestamp_ms(row.integer(column));
+}
+
+struct Row {
+  Operation operation;
+  std::string settings, report;
+};
+
+Row read_row(Rows& row) {
+  Row found;
+  Operation& o = found.operation;
+  o.seq = row.integer(0);
+  o.id = row.text(1);
+  o.kind = static_cast<OperationKind>(row.integer(2));
+  o.state = static_cast<OperationState>(row.integer(3));
+  o.version = row.integer(4);
+  std::istringstream dlqs(row.text(5));
+  for (std::string dlq; dlqs >> dlq;) o.dlqs.push_back(dlq);
+  found.settings = row.text(6);
+  found.report = row.text(7);
+  o.letters = row.integer(8);
+  o.cursor = row.integer(9);
+  o.actor = row.text(10);
+  o.reason = row.text(11);
+  o.note = row.text(12);
+  o.created_at = timestamp_ms(row.integer(13));
+  o.started_at = time_at(row, 14);
+  o.ended_at = time_at(row, 15);
+  return found;
+}
+
+Result<Operation> whole(Connection& connection, Row row) {
+  Operation& o = row.operation;
+  auto settings = settings_from_text(row.settings);
+  if (!settings) return std::unexpected(settings.error());
+  auto report = report_from_text(row.report);
+  if (!report) return std::unexpected(report.error());
+  o.settings = std::move(*settings);
+  o.report = std::move(*report);
+  BARTLEBY_TRY(sql::each(
+      connection, "SELECT result, count(*) FROM operation_items WHERE operation = $1 GROUP BY result",
+      [&](Rows& r) {
+        if (const auto result = static_cast<std::size_t>(r.integer(0)); result < kItemResults)
+          o.results[result] = r.integer(1);
+      },
+      o.seq));
+  return std::move(o);
+}
+
+Result<std::optional<Operation>> whole(Connection& connection, Result<std::optional<Row>> row) {
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return std::optional<Operation>();
+  auto operation = whole(connection, std::move(**row));
+  if (!operation) return std::unexpected(operation.error());
+  return std::optional(std::move(*operation));
+}
+
+OperationItem read_item(Rows& row) {
+  OperationItem item;
+  item.position = row.integer(0);
+  item.letter = row.integer(1);
+  if (!row.is_null(2)) item.letter_id = row.text(2);
+  item.replays = static_cast<std::uint32_t>(row.integer(3));
+  item.version = row.integer(4);
+  item.result = static_cast<ItemResult>(row.integer(5));
+  item.note = row.text(6);
+  if (!row.is_null(7)) item.to_topic = row.text(7);
+  if (!row.is_null(9)) item.to = Place{Partition(static_cast<std::int32_t>(row.integer(8))), Offset(row.integer(9))};
+  item.changed_at = timestamp_ms(row.integer(10));
+  return item;
+}
+
+#define BARTLEBY_ITEM                                                                                      \
+  "SELECT i.position, i.letter, l.id, i.replays, i.version, i.result, i.note, i.to_topic, i.to_partition," \
+  " i.to_offset, i.changed_at FROM operation_items i LEFT JOIN letters l ON l.seq = i.letter WHERE i.operation = $1"
+
+}  // namespace
+
+Result<std::optional<Operation>> operation_by_id(Connection& connection, std::string_view id) {
+  return whole(connection, sql::one(connection, BARTLEBY_OPERATION " WHERE id = $1", read_row, id));
+}
+
+Result<std::optional<Operation>> operation_by_number(Connection& connection, std::int64_t seq) {
+  return whole(connection, sql::one(connection, BARTLEBY_OPERATION " WHERE seq = $1", read_row, seq));
+}
+
+Result<std::vector<Operation>> operation_page(Connection& connection, const std::vector<OperationState>& states,
+                                              std::optional<std::int64_t> before, std::size_t limit) {
+  std::uint32_t wanted = 0;
+  for (const OperationState state : states) wanted |= 1U << static_cast<unsigned>(state);
+  std::vector<Row> rows;
+  BARTLEBY_TRY(sql::each(
+      connection, BARTLEBY_OPERATION " WHERE seq < $1 AND ($2 = 0 OR ($2 >> state) & 1 = 1) ORDER BY seq DESC LIMIT $3",
+      [&](Rows& row) { rows.push_back(read_row(row)); }, before.value_or(INT64_MAX), wanted, limit));
+  std::vector<Operation> page;
+  for (Row& row : rows) {
+    auto operation = whole(connection, std::move(row));
+    if (!operation) return std::unexpected(operation.error());
+    page.push_back(std::move(*operation));
+  }
+  return page;
+}
+
+Result<std::vector<OperationItem>> item_page(Connection& connection, std::int64_t operation,
+                                             std::optional<ItemResult> result, std::optional<std::int64_t> after,
+                                             std::size_t limit) {
+  std::vector<OperationItem> items;
+  const auto take = [&](Rows& row) { items.push_back(read_item(row)); };
+  if (result)
+    BARTLEBY_TRY(sql::each(connection,
+                           BARTLEBY_ITEM " AND i.result = $2 AND i.position > $3 ORDER BY i.position LIMIT $4", take,
+                           operation, static_cast<int>(*result), after.value_or(-1), limit));
+  else
+    BARTLEBY_TRY(sql::each(connection, BARTLEBY_ITEM " AND i.position > $2 ORDER BY i.position LIMIT $3", take,
+                           operation, after.value_or(-1), limit));
+  return items;
+}
+
+Result<std::vector<std::int64_t>> unfinished_operations(Connection& connection) {
+  std::vector<std::int64_t> found;
+  const auto take = [&](Rows& row) { found.push_back(row.integer(0)); };
+  BARTLEBY_TRY(sql::each(connection, "SELECT seq FROM operations WHERE state = $1 ORDER BY seq", take,
+                         static_cast<int>(OperationState::kRunning)));
+  // Paused, halted or cancelled between two transactions of a batch: what was taken must still be dealt with.
+  BARTLEBY_TRY(sql::each(connection,
+                         "SELECT o.seq FROM operations o WHERE o.state IN ($1, $2, $3) AND EXISTS(SELECT 1 FROM"
+                         " operation_items i WHERE i.operation = o.seq AND i.result = $4) ORDER BY o.seq",
+                         take, static_cast<int>(OperationState::kPaused), static_cast<int>(OperationState::kHalted),
+                         static_cast<int>(OperationState::kCancelled), static_cast<int>(ItemResult::kUnknown)));
+  return found;
+}
+
+Result<bool> move_operation(Connection& connection, Operation& operation, OperationCause cause, const Actor& actor,
+                            const std::string& note, Timestamp now) {
+  const auto to = next_state(operation.state, cause);
+  if (!to) return false;
+  const bool over = *to == OperationState::kDone || *to == OperationState::kCancelled || *to == OperationState::kFailed;
+  const bool begins = operation.state == OperationState::kPlanned && *to == OperationState::kRunning;
+  const auto time = [&](bool set) { return set ? std::optional(ms(now)) : std::nullopt; };
+  BARTLEBY_TRY(sql::execute(connection,
+                            "UPDATE operations SET state = $3, version = version + 1, note = $4, settings = $5,"
+                            " started_at = coalesce(started_at, $6), ended_at = $7 WHERE seq = $1 AND version = $2",
+                            operation.seq, operation.version, static_cast<int>(*to), note,
+                            settings_text(operation.settings), time(begins), time(over)));
+  if (connection.changes() != 1) return false;
+  AuditChain audit(connection);
+  BARTLEBY_TRY(
+      audit.append({0, now, actor.name, std::string(name(cause)), operation.id, std::string(name(operation.state)),
+                    std::string(name(*to)), actor.reason.empty() ? note : actor.reason, actor.request_id, ""}));
+  BARTLEBY_TRY(audit.finish());
+  operation.state = *to;
+  operation.note = note;
+  ++operation.version;
+  if (begins && !operation.started_at) operation.started_at = now;
+  if (over) operation.ended_at = now;
+  return true;
+}
+
+Result<void> settle_items(Connection& connection, std::int64_t letter, std::uint32_t replays, ItemResult result,
+                          Timestamp now) {
+  return sql::execute(connection,
+                      "UPDATE operation_items SET result = $3, changed_at = $4 WHERE letter = $1 AND replays = $2"
+                      " AND result IN ($5, $6)",
+                      letter, replays, static_cast<int>(result), ms(now), static_cast<int>(ItemResult::kSent),
+                      static_cast<int>(ItemResult::kUnknown));
+}
+
+}  // namespace bartleby

@@ -1,0 +1,225 @@
+#include "office/operation_runner.h"
+
+#include <algorithm>
+
+#include "base/death_point.h"
+#include "office/operation_plan.h"
+#include "office/operation_row.h"
+#include "office/operation_steps.h"
+#include "office/outcomes.h"
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+const TopicPartition kCursors{kOutcomesTopic, Partition(0)};
+
+std::string group_of(const std::string& operation) { return "bartleby-op-" + operation; }
+
+}  // namespace
+
+OperationRunner::OperationRunner(Broker& broker, Store& store, Log& log, const Clock& clock, RunnerOptions options)
+    : broker_(broker), store_(store), log_(log), clock_(clock), options_(std::move(options)) {}
+
+OperationRunner::~OperationRunner() { stop(); }
+
+void OperationRunner::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void OperationRunner::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void OperationRunner::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+OperationCounts OperationRunner::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void OperationRunner::work() {
+  for (;;) {
+    const bool busy = round();
+    std::unique_lock lock(mutex_);
+    if (stopping_) return;
+    if (busy) continue;
+    Instant until = next_look_;
+    for (const auto& [seq, one] : running_) until = std::min(until, one.run.next_wake());
+    const Duration wait = std::max(Duration(1), until - clock_.now().steady);
+    changed_.wait_for(lock, clock_.real(wait), [&] { return stopping_ || woken_; });
+    if (stopping_) return;
+    if (std::exchange(woken_, false)) next_look_ = Instant{};
+  }
+}
+
+void OperationRunner::run_until_idle() {
+  next_look_ = Instant{};
+  while (round()) {
+  }
+}
+
+bool OperationRunner::round() {
+  if (!prepared_ && !prepare()) return false;
+  const Now now = clock_.now();
+  bool busy = false;
+  if (now.steady >= next_look_) {
+    next_look_ = now.steady + options_.limits.poll;
+    busy = take_in_outcomes();
+    find_operations();
+    if (busy) next_look_ = now.steady;
+  }
+  if (now.steady >= next_expiry_) {
+    next_expiry_ = now.steady + options_.expire;
+    if (const auto expired = expire_plans(store_, now.wall); !expired)
+      log_.warning("plans_not_expired", {{"why", expired.error().message}});
+  }
+  for (auto& [seq, one] : running_) {
+    const auto command = one.run.step(std::exchange(one.answer, std::nullopt), clock_.now());
+    if (!command) continue;
+    one.answer = std::visit([&](const auto& c) { return carry_out(seq, one, c); }, *command);
+    busy = true;
+  }
+  std::erase_if(running_, [](const auto& one) { return one.second.run.over(); });
+  return busy;
+}
+
+// The cursor of an operation lies on the topic of outcomes, which whoever writes first makes.
+bool OperationRunner::prepare() {
+  TopicSpec topic;
+  topic.name = kOutcomesTopic;
+  topic.partitions = kOutcomesPartitions;
+  topic.retention = Duration(std::chrono::hours(24 * 30));
+  const auto made = broker_.ensure_topics({topic});
+  if (!made) log_.warning("operations_wait", {{"why", made.error().message}});
+  prepared_ = made.has_value();
+  if (!prepared_) next_look_ = clock_.now().steady + options_.limits.retry;
+  return prepared_;
+}
+
+void OperationRunner::find_operations() {
+  std::vector<std::int64_t> found;
+  const auto read = store_.read([&](Connection& connection) -> Result<void> {
+    auto unfinished = unfinished_operations(connection);
+    if (!unfinished) return std::unexpected(unfinished.error());
+    found = std::move(*unfinished);
+    return {};
+  });
+  if (!read) return log_.warning("operations_not_read", {{"why", read.error().message}});
+  for (const std::int64_t seq : found) running_.try_emplace(seq, Running{OperationRun(options_.limits), {}, {}});
+}
+
+bool OperationRunner::take_in_outcomes() {
+  const auto taken = take_outcomes(store_, broker_, options_.outcomes, clock_.now().wall);
+  if (!taken) {
+    log_.warning("outcomes_not_read", {{"why", taken.error().message}});
+    return false;
+  }
+  if (taken->ignored > 0) log_.info("outcomes_ignored", {{"records", taken->ignored}});
+  const std::lock_guard lock(mutex_);
+  counts_.resolved += taken->resolved;
+  counts_.came_back += taken->came_back;
+  return taken->records > 0;
+}
+
+CommandDone OperationRunner::told(std::int64_t seq, std::string_view doing, const Result<void>& result) {
+  if (result) return {CommandDone::Result::kDone, ""};
+  log_.warning("operation_waits", {{"operation", seq}, {"doing", doing}, {"why", result.error().message}});
+  const std::lock_guard lock(mutex_);
+  ++counts_.failures;
+  return {CommandDone::Result::kFailed, result.error().message};
+}
+
+Result<Offset> OperationRunner::cursor_of(const std::string& operation) {
+  const auto offsets = broker_.group_offsets(group_of(operation), {kCursors.topic});
+  if (!offsets) return std::unexpected(offsets.error());
+  for (const CommittedOffset& one : *offsets)
+    if (one.tp == kCursors) return one.offset.value_or(Offset(0));
+  return Offset(0);
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const Look&) {
+  auto seen = look_at_operation(store_, seq);
+  if (!seen) {
+    told(seq, "looking at it", std::unexpected(seen.error()));
+    return OperationSeen{};
+  }
+  if (seen->kind == OperationKind::kReplay) {
+    const auto at = cursor_of(seen->id);
+    if (!at) {
+      told(seq, "reading its cursor", std::unexpected(at.error()));
+      return OperationSeen{};
+    }
+    seen->broker_at = at->v;
+  }
+  return std::move(*seen);
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const TakeLetters& c) {
+  return told(seq, "taking letters", take_letters(store_, seq, c.from, c.to, clock_.now().wall));
+}
+
+// Records and cursor are one write. What landed without our hearing of it is found by the next look.
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const SendLetters& c) {
+  death_point("operation.taken");
+  const auto refused = [](const Error& error) { return CommandDone{CommandDone::Result::kRefused, error.message}; };
+  const auto partitions = [this](const std::string& topic) {
+    const auto there = broker_.describe(topic);
+    return there ? there->partitions : 0;
+  };
+  const auto batch = replay_batch(store_, seq, c.from, c.to, options_.key, partitions);
+  if (!batch && batch.error().code == ErrorCode::kInvalid) return refused(batch.error());
+  if (!batch) return told(seq, "reading letters", std::unexpected(batch.error()));
+  const auto at = cursor_of(batch->operation);
+  if (!at) return told(seq, "reading its cursor", std::unexpected(at.error()));
+  if (at->v > c.from) return CommandDone{CommandDone::Result::kFailed, "sent already"};
+  const auto written =
+      broker_.produce_with(batch->records, {group_of(batch->operation), kCursors, *at, Offset(batch->to)});
+  if (!written) {
+    const ErrorCode code = written.error().code;
+    if (code == ErrorCode::kTooLarge || code == ErrorCode::kInvalid || code == ErrorCode::kNotFound)
+      return refused(written.error());
+    return told(seq, "sending", std::unexpected(written.error()));
+  }
+  death_point("operation.sent");
+  for (std::size_t i = 0; i < batch->positions.size(); ++i) running.places[batch->positions[i]] = (*written)[i];
+  const std::lock_guard lock(mutex_);
+  counts_.sent += batch->records.size();
+  return CommandDone{CommandDone::Result::kDone, ""};
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const WriteDown& c) {
+  const auto done = write_down(store_, seq, c.from, c.to, running.places, clock_.now().wall);
+  if (done) running.places.clear();
+  return told(seq, "writing down what was sent", done);
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ReturnLetter& c) {
+  log_.warning("letter_not_sent", {{"operation", seq}, {"position", c.at}, {"why", c.why}});
+  return told(seq, "giving a letter back", return_letter(store_, seq, c.at, c.why, clock_.now().wall));
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ChangeSlice& c) {
+  return told(seq, "changing letters", change_slice(store_, seq, c.from, c.to, clock_.now().wall));
+}
+
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const MoveOperation& c) {
+  if (c.cause == OperationCause::kHalt)
+    log_.warning("operation_halted", {{"operation", seq}, {"why", c.note}});
+  else
+    log_.info("operation_ends", {{"operation", seq}, {"note", c.note}});
+  return told(seq, "ending it", move_by_itself(store_, seq, c.cause, c.note, clock_.now().wall));
+}
+
+}  // namespace bartleby

@@ -1,0 +1,274 @@
+#include "office/operation_steps.h"
+
+#include <array>
+#include <utility>
+
+#include "codec/json_text.h"
+#include "codec/letter_headers.h"
+#include "office/letter_changes.h"
+#include "office/letters.h"
+#include "office/operation_row.h"
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+// Of other programs that write dead letters. What they said about an earlier death is not the message's.
+constexpr std::array<std::string_view, 4> kForeignHeaders = {"kafka_dlt-", "__connect.errors.", "__streams.errors.",
+                                                             "__dlq.errors."};
+constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
+
+struct Item {
+  std::int64_t position, letter, version;
+  std::uint32_t replays;
+  ItemResult result;
+  std::string to_topic;
+};
+
+Result<std::vector<Item>> items_in(Connection& connection, std::int64_t seq, std::int64_t from, std::int64_t to,
+                                   ItemResult result) {
+  std::vector<Item> items;
+  BARTLEBY_TRY(sql::each(
+      connection,
+      "SELECT position, letter, version, replays, result, to_topic FROM operation_items"
+      " WHERE operation = $1 AND position >= $2 AND position < $3 AND result = $4 ORDER BY position",
+      [&](Rows& row) {
+        items.push_back({row.integer(0), row.integer(1), row.integer(2), static_cast<std::uint32_t>(row.integer(3)),
+                         static_cast<ItemResult>(row.integer(4)), row.is_null(5) ? "" : row.text(5)});
+      },
+      seq, from, to, static_cast<int>(result)));
+  return items;
+}
+
+Result<void> set_result(Connection& connection, std::int64_t seq, std::int64_t position, ItemResult result,
+                        const std::string& note, Timestamp now) {
+  return sql::execute(connection,
+                      "UPDATE operation_items SET result = $3, note = CASE WHEN $4 = '' THEN note ELSE $4 END,"
+                      " changed_at = $5 WHERE operation = $1 AND position = $2",
+                      seq, position, static_cast<int>(result), note, ms(now));
+}
+
+std::unexpected<Error> moved_on() {
+  return fail(ErrorCode::kUnavailable, "the operation is not where it was; it is looked at again");
+}
+
+Result<Operation> found(Connection& connection, std::int64_t seq) {
+  auto operation = operation_by_number(connection, seq);
+  if (!operation) return std::unexpected(operation.error());
+  if (!*operation) return fail(ErrorCode::kNotFound, "there is no such operation");
+  return std::move(**operation);
+}
+
+Result<void> move_cursor(Connection& connection, std::int64_t seq, std::int64_t from, std::int64_t to) {
+  BARTLEBY_TRY(
+      sql::execute(connection, "UPDATE operations SET cursor = $3 WHERE seq = $1 AND cursor = $2", seq, from, to));
+  if (connection.changes() != 1) return moved_on();
+  return {};
+}
+
+std::string why_not(const ChangedLetter& changed) {
+  switch (changed.result) {
+    case ChangeResult::kNotFound:
+      return "it is gone";
+    case ChangeResult::kWrongState:
+      return "it is " + std::string(name(changed.letter.state));
+    default:
+      return "it has changed since the plan";
+  }
+}
+
+std::string detail_of(const Operation& operation) {
+  std::string detail;
+  JsonObject(detail).text("operation", operation.id);
+  return detail;
+}
+
+// Runs `work` in one transaction with the operation as it stands, if it is running and its cursor is `from`.
+Result<void> on_letters(Store& store, std::int64_t seq, std::int64_t from, bool running, Timestamp now,
+                        const std::function<Result<void>(LetterChanges&, const Operation&)>& work) {
+  // The actor of the changes is whoever asked for the operation, which is known only inside the transaction.
+  return store.write([&](Connection& connection) -> Result<void> {
+    const auto operation = found(connection, seq);
+    if (!operation) return std::unexpected(operation.error());
+    if (operation->cursor != from || (running && operation->state != OperationState::kRunning)) return moved_on();
+    LetterChanges changes(connection, {operation->actor, operation->reason, ""}, now);
+    BARTLEBY_TRY(work(changes, *operation));
+    return changes.finish();
+  });
+}
+
+bool of_a_dlq(const std::string& header) {
+  if (header.starts_with(letter_header::kPrefix)) return true;
+  for (const std::string_view prefix : kForeignHeaders)
+    if (header.starts_with(prefix)) return true;
+  return false;
+}
+
+}  // namespace
+
+Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq) {
+  OperationSeen seen;
+  const auto read = store.read([&](Connection& connection) -> Result<void> {
+    const auto operation = found(connection, seq);
+    if (!operation) return std::unexpected(operation.error());
+    seen.answered = true;
+    seen.id = operation->id;
+    seen.kind = operation->kind;
+    seen.state = operation->state;
+    seen.settings = operation->settings;
+    seen.letters = operation->letters;
+    seen.cursor = seen.taken_to = operation->cursor;
+    seen.results = operation->results;
+    const auto taken = sql::one(
+        connection, "SELECT max(position) FROM operation_items WHERE operation = $1 AND result = $2",
+        [](Rows& row) { return row.maybe(0); }, seq, static_cast<int>(ItemResult::kUnknown));
+    if (!taken) return std::unexpected(taken.error());
+    if (*taken && **taken) seen.taken_to = std::max(seen.taken_to, ***taken + 1);
+    if (seen.cursor < seen.letters) return {};
+    const auto last = sql::one(
+        connection, "SELECT max(changed_at) FROM operation_items WHERE operation = $1",
+        [](Rows& row) { return row.maybe(0); }, seq);
+    if (!last) return std::unexpected(last.error());
+    if (*last && **last) seen.last_result = timestamp_ms(***last);
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  return seen;
+}
+
+Result<void> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
+  return on_letters(
+      store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+        Connection& connection = changes.connection();
+        const auto items = items_in(connection, seq, from, to, ItemResult::kPending);
+        if (!items) return std::unexpected(items.error());
+        const ChangeOptions options{.detail = detail_of(operation)};
+        bool any = false;
+        for (const Item& item : *items) {
+          const auto changed = changes.change(item.letter, {.replays = item.replays, .version = item.version},
+                                              LetterCause::kReplay, options);
+          if (!changed) return std::unexpected(changed.error());
+          const bool taken = changed->result == ChangeResult::kDone;
+          any = any || taken;
+          BARTLEBY_TRY(set_result(connection, seq, item.position, taken ? ItemResult::kUnknown : ItemResult::kSkipped,
+                                  taken ? "" : why_not(*changed), now));
+        }
+        if (!any) return move_cursor(connection, seq, from, to);  // nothing to send: it goes on after these
+        return {};
+      });
+}
+
+Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
+                        const std::map<std::int64_t, Written>& places, Timestamp now) {
+  return store.write([&](Connection& connection) -> Result<void> {
+    BARTLEBY_TRY(move_cursor(connection, seq, from, to));
+    for (auto at = places.lower_bound(from); at != places.end() && at->first < to; ++at)
+      BARTLEBY_TRY(sql::execute(connection,
+                                "UPDATE operation_items SET to_partition = $3, to_offset = $4"
+                                " WHERE operation = $1 AND position = $2",
+                                seq, at->first, at->second.partition.v, at->second.offset.v));
+    // An outcome may have come before this: what is known stays.
+    return sql::execute(connection,
+                        "UPDATE operation_items SET result = $4, changed_at = $5 WHERE operation = $1"
+                        " AND position >= $2 AND position < $3 AND result = $6",
+                        seq, from, to, static_cast<int>(ItemResult::kSent), ms(now),
+                        static_cast<int>(ItemResult::kUnknown));
+  });
+}
+
+Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now) {
+  return on_letters(
+      store, seq, at, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+        Connection& connection = changes.connection();
+        const auto items = items_in(connection, seq, at, at + 1, ItemResult::kUnknown);
+        if (!items) return std::unexpected(items.error());
+        for (const Item& item : *items) {
+          const auto changed = changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
+                                              LetterCause::kReturned, {.detail = detail_of(operation)});
+          if (!changed) return std::unexpected(changed.error());
+          BARTLEBY_TRY(set_result(connection, seq, item.position, ItemResult::kSkipped, why, now));
+        }
+        return move_cursor(connection, seq, at, at + 1);
+      });
+}
+
+Result<void> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
+  return on_letters(
+      store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+        constexpr std::array kCauses = {LetterCause::kReplay, LetterCause::kDiscard, LetterCause::kRestore,
+                                        LetterCause::kPurge};
+        const LetterCause cause = kCauses[static_cast<std::size_t>(operation.kind)];
+        ChangeOptions options{.detail = detail_of(operation)};
+        if (cause == LetterCause::kDiscard) options.undo_until = now + operation.settings.undo;
+        Connection& connection = changes.connection();
+        const auto items = items_in(connection, seq, from, to, ItemResult::kPending);
+        if (!items) return std::unexpected(items.error());
+        for (const Item& item : *items) {
+          const auto changed =
+              changes.change(item.letter, {.replays = item.replays, .version = item.version}, cause, options);
+          if (!changed) return std::unexpected(changed.error());
+          const bool done = changed->result == ChangeResult::kDone;
+          BARTLEBY_TRY(set_result(connection, seq, item.position, done ? ItemResult::kSucceeded : ItemResult::kSkipped,
+                                  done ? "" : why_not(*changed), now));
+        }
+        return move_cursor(connection, seq, from, to);
+      });
+}
+
+Result<void> move_by_itself(Store& store, std::int64_t seq, OperationCause cause, const std::string& note,
+                            Timestamp now) {
+  return store.write([&](Connection& connection) -> Result<void> {
+    auto operation = found(connection, seq);
+    if (!operation) return std::unexpected(operation.error());
+    const auto moved = move_operation(connection, *operation, cause, {"office", "", ""}, note, now);
+    if (!moved) return std::unexpected(moved.error());
+    if (!*moved) return moved_on();  // people were faster
+    return {};
+  });
+}
+
+Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
+                                 const OfficeKey& key,
+                                 const std::function<std::int32_t(const std::string& topic)>& partitions) {
+  ReplayBatch batch;
+  const auto read = store.read([&](Connection& connection) -> Result<void> {
+    const auto operation = found(connection, seq);
+    if (!operation) return std::unexpected(operation.error());
+    batch.operation = operation->id;
+    batch.to = to;
+    std::size_t bytes = 0;
+    const auto items = items_in(connection, seq, from, to, ItemResult::kUnknown);
+    if (!items) return std::unexpected(items.error());
+    for (const Item& item : *items) {
+      const auto row = letter_row(connection, item.letter);
+      if (!row) return std::unexpected(row.error());
+      auto payload = letter_payload(connection, item.letter);
+      if (!payload) return std::unexpected(payload.error());
+      if (!*row || !*payload) return fail(ErrorCode::kInvalid, "its bytes are not here");
+      const StoredLetter& letter = (*row)->letter;
+      bytes += letter.size;
+      if (bytes > kBatchBytes && !batch.records.empty()) {
+        batch.to = item.position;
+        return {};
+      }
+      Record record;
+      record.topic = item.to_topic;
+      // A topic that has fewer partitions now keeps the order of keys only if the key decides.
+      if (letter.job.partition.v < partitions(item.to_topic)) record.partition = letter.job.partition;
+      record.key = std::move((*payload)->key);
+      record.value = std::move((*payload)->value);
+      for (auto& one : (*payload)->headers)
+        if (!of_a_dlq(one.first)) record.headers.push_back(std::move(one));
+      const ReplayMark mark{operation->id,    letter.id,          letter.lineage,
+                            item.replays + 1, letter.shelf.group, letter.timestamp.value_or(letter.died_at)};
+      record.headers.emplace_back(std::string(kReplayHeader), replay_header(mark, key, record.topic, record.value));
+      batch.positions.push_back(item.position);
+      batch.records.push_back(std::move(record));
+    }
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  return batch;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,44 @@
+// What a running operation does to the store: each call is one transaction that is done whole or not at all, and that
+// compares the cursor first, so that a step that is repeated after a crash changes nothing twice.
+//
+// Any thread. A step that finds the operation elsewhere than its caller has seen answers with kUnavailable: look again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codec/replay_header.h"
+#include "office/operation_run.h"
+#include "ports/broker.h"
+#include "ports/store.h"
+
+namespace bartleby {
+
+// The durable picture, without the broker's cursor.
+Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq);
+
+Result<void> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
+// `places`: by position, where the records landed, as far as that is known.
+Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
+                        const std::map<std::int64_t, Written>& places, Timestamp now);
+Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now);
+Result<void> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
+Result<void> move_by_itself(Store& store, std::int64_t seq, OperationCause cause, const std::string& note,
+                            Timestamp now);
+
+// The taken letters of [from, to) as records: the message as it was, without headers of dead letter queues, and with
+// the one that makes it a replay.
+struct ReplayBatch {
+  std::string operation;  // its id
+  std::int64_t to = 0;    // letters below it are in the batch: large ones may make it shorter than asked for
+  std::vector<std::int64_t> positions;
+  std::vector<Record> records;
+};
+// Answers with kInvalid where a letter cannot be sent. `partitions`: of a topic; 0: there is no such topic.
+Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
+                                 const OfficeKey& key,
+                                 const std::function<std::int32_t(const std::string& topic)>& partitions);
+
+}  // namespace bartleby

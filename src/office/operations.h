@@ -1,0 +1,68 @@
+// Operations for people: plan, start, pause, resume, cancel, and what became of them. What routes and commands call.
+//
+// Any thread. Every change is one transaction with a line in the audit; the thread that carries operations out
+// (OperationRunner) is woken after it. Never more than one running replay per dlq.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "office/operation_plan.h"
+
+namespace bartleby {
+
+struct OperationsOptions {
+  ReadersOf readers;
+  PlanLimits limits;
+  OperationSettings defaults;           // of rate, canary, halt and undo
+  std::function<std::string()> new_id;  // `op_…`, never the same twice
+  std::function<void()> wake;           // of the runner
+};
+
+enum class OperationChange : std::uint8_t {
+  kDone,
+  kNotFound,
+  kWrongState,
+  kConflict,  // another replay of one of its dlqs is running
+};
+
+struct ChangedOperation {
+  OperationChange result = OperationChange::kDone;
+  Operation operation;   // as it is now
+  std::string conflict;  // id of the other one
+};
+
+class Operations {
+ public:
+  Operations(Store& store, const Clock& clock, OperationsOptions options)
+      : store_(store), clock_(clock), options_(std::move(options)) {}
+
+  const OperationSettings& defaults() const { return options_.defaults; }
+
+  Result<Operation> plan(const OperationRequest& request, const Actor& actor);
+  Result<ChangedOperation> start(const std::string& id, const Actor& actor);
+  Result<ChangedOperation> pause(const std::string& id, const Actor& actor);
+  Result<ChangedOperation> resume(const std::string& id, const Actor& actor);
+  // What was sent stays sent; what was not is left as it is.
+  Result<ChangedOperation> cancel(const std::string& id, const Actor& actor);
+  // Letters per second, from now on; 0: as fast as it goes.
+  Result<ChangedOperation> set_rate(const std::string& id, std::uint32_t rate, const Actor& actor);
+
+  Result<std::optional<Operation>> get(const std::string& id);
+  Result<std::vector<Operation>> list(const std::vector<OperationState>& states, std::optional<std::int64_t> before,
+                                      std::size_t limit);
+  Result<std::vector<OperationItem>> results(const std::string& id, std::optional<ItemResult> result,
+                                             std::optional<std::int64_t> after, std::size_t limit);
+
+ private:
+  Result<ChangedOperation> change(const std::string& id, OperationCause cause, const Actor& actor);
+
+  Store& store_;
+  const Clock& clock_;
+  const OperationsOptions options_;
+};
+
+}  // namespace bartleby

@@ -1,0 +1,59 @@
+// A query as SQL that walks indexes: a pure function of the query and of a few facts that are looked up before.
+//
+// Shelves, issues and states are resolved to numbers first; what is left is a handful of runs of an index, each in the
+// order of death, merged. A text search is one run of the full-text index, in the order of arrival. Numbers stand in
+// the text, words and bytes are parameters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "codec/query.h"
+#include "model/letter_state.h"
+#include "office/shelves.h"
+
+namespace bartleby {
+
+constexpr std::size_t kMaxRuns = 64;  // merged; above it the states' indexes are walked and the rest is compared
+
+struct CountedShelf {
+  Shelf shelf;
+  std::array<std::int64_t, kLetterStates> letters{};
+};
+
+struct QueryFacts {
+  Timestamp now;
+  std::vector<CountedShelf> shelves;
+  std::map<std::pair<QueryField, std::string>, std::vector<std::int64_t>> issues;  // of `issue:` and `error:` terms
+};
+
+// Where a page begins: after this letter.
+struct LetterCursor {
+  Timestamp died;  // not used by a text search
+  std::int64_t seq = 0;
+
+  bool operator==(const LetterCursor&) const = default;
+};
+
+struct SqlBytes {
+  std::string bytes;
+};
+using SqlParameter = std::variant<std::string, SqlBytes>;
+
+struct LetterSql {
+  bool nothing = false;  // no letter can match: there is no statement
+  bool by_text = false;  // ordered by arrival
+  std::string text;      // answers with seq, died_at
+  std::vector<SqlParameter> parameters;
+  std::optional<std::int64_t> exact;  // how many match in all, where counters say it
+};
+
+LetterSql letter_sql(const Query& query, const QueryFacts& facts, const Dialect& dialect,
+                     const std::optional<LetterCursor>& after, std::size_t limit);
+
+}  // namespace bartleby

@@ -1,0 +1,67 @@
+#include "office/shelves.h"
+
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+#define BARTLEBY_SHELF "SELECT id, dlq, cluster, topic, consumer_group, worker, reason, consumer FROM shelves"
+
+Shelf read_shelf(Rows& row) {
+  Shelf shelf;
+  shelf.id = row.integer(0);
+  shelf.label = {row.text(1), row.text(2), row.text(3), row.text(4), row.text(5), static_cast<Reason>(row.integer(6))};
+  shelf.consumer = row.text(7);
+  return shelf;
+}
+
+}  // namespace
+
+std::string channel_of(const ShelfLabel& label) { return label.topic.empty() ? label.dlq : label.topic; }
+
+std::string consumer_without_channel(const ShelfLabel& label) {
+  const std::string prefix = channel_of(label) + ".";
+  if (label.group.starts_with(prefix)) return label.group.substr(prefix.size());
+  return label.group.empty() ? channel_of(label) : label.group;
+}
+
+std::string consumer_of(const ShelfLabel& label) { return channel_of(label) + "." + consumer_without_channel(label); }
+
+Result<Shelf> Shelves::shelf(Connection& connection, const ShelfLabel& label) {
+  if (const auto found = known_.find(label); found != known_.end()) return found->second;
+  auto stored = sql::one(
+      connection,
+      BARTLEBY_SHELF
+      " WHERE dlq = $1 AND cluster = $2 AND topic = $3 AND consumer_group = $4 AND worker = $5 AND reason = $6",
+      read_shelf, label.dlq, label.cluster, label.topic, label.group, label.worker, static_cast<int>(label.reason));
+  if (!stored) return std::unexpected(stored.error());
+  if (!*stored) {
+    const auto id = sql::take_numbers(connection, "shelf", 1);
+    if (!id) return std::unexpected(id.error());
+    if (*id > static_cast<std::int64_t>(kMaxShelves))
+      return fail(ErrorCode::kTooLarge,
+                  "letters come from more than " + std::to_string(kMaxShelves) +
+                      " combinations of dlq, topic, group, worker and reason: something writes names that change");
+    stored->emplace(Shelf{*id, label, consumer_of(label)});
+    BARTLEBY_TRY(sql::execute(connection, "INSERT INTO shelves VALUES($1, $2, $3, $4, $5, $6, $7, $8)", *id, label.dlq,
+                              label.cluster, label.topic, label.group, label.worker, static_cast<int>(label.reason),
+                              (*stored)->consumer));
+  }
+  return known_.emplace(label, std::move(**stored)).first->second;
+}
+
+Result<std::vector<Shelf>> all_shelves(Connection& connection) {
+  std::vector<Shelf> shelves;
+  BARTLEBY_TRY(
+      sql::each(connection, BARTLEBY_SHELF " ORDER BY id", [&](Rows& row) { shelves.push_back(read_shelf(row)); }));
+  return shelves;
+}
+
+Result<Shelf> shelf_numbered(Connection& connection, std::int64_t id) {
+  auto found = sql::one(connection, BARTLEBY_SHELF " WHERE id = $1", read_shelf, id);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return fail(ErrorCode::kMalformed, "the store has no shelf " + std::to_string(id));
+  return std::move(**found);
+}
+
+}  // namespace bartleby

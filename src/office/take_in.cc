@@ -1,0 +1,248 @@
+#include "office/take_in.h"
+
+#include "base/hash.h"
+#include "codec/sha256.h"
+#include "codec/utf8.h"
+#include "office/operation_row.h"
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kHashBytes = 16;
+
+std::optional<std::int64_t> stored(const std::optional<Timestamp>& time) {
+  return time ? std::optional(ms(*time)) : std::nullopt;
+}
+
+// Lists go by this time. One that is far ahead would stand above everything else for ever.
+Timestamp believable(Timestamp died, Timestamp now) { return died > now + std::chrono::hours(24) ? now : died; }
+
+ErrorText error_of(const Arrival& a) { return {a.letter.error_type, a.letter.error_message, a.payload.stack}; }
+
+std::string hash_of(std::string_view bytes) {
+  const Sha256 digest = sha256(bytes);
+  return {reinterpret_cast<const char*>(digest.data()), kHashBytes};
+}
+
+std::optional<std::int64_t> key_hash(const LetterPayload& payload) {
+  if (!payload.key) return std::nullopt;
+  return static_cast<std::int64_t>(hash64(*payload.key));
+}
+
+Result<void> put_words(Connection& connection, std::int64_t seq, const Arrival& a) {
+  const std::string error = a.letter.error_type + " " + a.letter.error_message;
+  const std::string key = a.letter.key && is_utf8(*a.letter.key) ? *a.letter.key : "";
+  return sql::execute(connection, connection.dialect().text_insert(), seq, error, key, words_of(a.payload.headers));
+}
+
+Result<void> put_payload(Connection& connection, std::int64_t seq, std::uint32_t life, const Arrival& a,
+                         std::string_view bytes) {
+  return sql::execute(connection, "INSERT INTO payloads(letter, life, stack, bytes) VALUES($1, $2, $3, $4)", seq, life,
+                      a.payload.stack, Blob{bytes});
+}
+
+}  // namespace
+
+Result<std::optional<IntakePosition>> TakeIn::position(const TopicPartition& dlq) {
+  std::optional<IntakePosition> found;
+  auto read = store_.read([&](Connection& connection) -> Result<void> {
+    auto row = sql::one(
+        connection, "SELECT next, done_to FROM cursors WHERE dlq = $1 AND partition = $2",
+        [](Rows& r) { return IntakePosition{Offset(r.integer(0)), Offset(r.integer(1))}; }, dlq.topic, dlq.partition.v);
+    if (!row) return std::unexpected(row.error());
+    found = *row;
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  return found;
+}
+
+Result<void> TakeIn::know_dlq(const std::string& dlq, DlqClass dlq_class, Timestamp now) {
+  return store_.write([&](Connection& connection) {
+    return sql::execute(connection,
+                        "INSERT INTO dlqs(name, class, seen_at) VALUES($1, $2, $3)"
+                        " ON CONFLICT(name) DO UPDATE SET class = excluded.class",
+                        dlq, static_cast<int>(dlq_class), ms(now));
+  });
+}
+
+Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
+  now_ = now;
+  report_ = {};
+  tally_ = {};
+  auto written = store_.write([&](Connection& connection) -> Result<void> {
+    audit_.emplace(connection);
+    BARTLEBY_TRY(move_position(connection, batch));
+    if (batch.letters.empty()) return {};
+    const auto first = sql::take_numbers(connection, "letter", static_cast<std::int64_t>(batch.letters.size()));
+    if (!first) return std::unexpected(first.error());
+    std::int64_t seq = *first;
+    for (const Arrival& arrival : batch.letters) BARTLEBY_TRY(take(connection, batch.dlq, arrival, seq++));
+    auto news = issues_.finish(connection, now);
+    if (!news) return std::unexpected(news.error());
+    report_.news = std::move(*news);
+    BARTLEBY_TRY(tally_.apply(connection, now));
+    return audit_->finish();
+  });
+  audit_.reset();
+  if (written) return std::move(report_);
+  shelves_.forget();
+  issues_.forget();
+  return std::unexpected(written.error());
+}
+
+Result<void> TakeIn::move_position(Connection& connection, const IntakeBatch& b) {
+  if (b.before)
+    BARTLEBY_TRY(sql::execute(connection,
+                              "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5"
+                              " WHERE dlq = $1 AND partition = $2 AND next = $6 AND done_to = $7",
+                              b.dlq.topic, b.dlq.partition.v, b.after.next.v, b.after.done_to.v, b.missed,
+                              b.before->next.v, b.before->done_to.v));
+  else
+    BARTLEBY_TRY(sql::execute(connection,
+                              "INSERT INTO cursors(dlq, partition, next, done_to, missed) VALUES($1, $2, $3, $4, $5)"
+                              " ON CONFLICT(dlq, partition) DO NOTHING",
+                              b.dlq.topic, b.dlq.partition.v, b.after.next.v, b.after.done_to.v, b.missed));
+  if (connection.changes() == 1) return {};
+  return fail(ErrorCode::kUnavailable,
+              b.dlq.topic + "/" + std::to_string(b.dlq.partition.v) +
+                  ": somebody else has taken in these letters, or this batch is stored already");
+}
+
+Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, const Arrival& arrival, std::int64_t seq) {
+  const StoredLetter& letter = arrival.letter;
+  if (letter.replays > 0) {
+    const auto known = sql::one(
+        connection, "SELECT letter FROM life_ids WHERE id = $1", [](Rows& row) { return row.integer(0); }, letter.id);
+    if (!known) return std::unexpected(known.error());
+    if (*known) {
+      ++report_.duplicates;
+      return {};
+    }
+    auto earlier = earlier_life(connection, letter);
+    if (!earlier) return std::unexpected(earlier.error());
+    if (*earlier) return bring_back(connection, **earlier, arrival);
+  }
+  auto inserted = insert(connection, arrival, letter.id, seq);
+  if (!inserted) return std::unexpected(inserted.error());
+  if (*inserted) {
+    ++report_.stored;
+    return {};
+  }
+  const auto same = sql::one(
+      connection, "SELECT payload_hash FROM letters WHERE id = $1", [](Rows& row) { return row.text(0); }, letter.id);
+  if (!same) return std::unexpected(same.error());
+  if (*same && **same == hash_of(packed(arrival.payload))) {
+    ++report_.duplicates;
+    return {};
+  }
+  // Offsets are used again when a topic is made anew; two letters must not become one.
+  const std::string id = id_by_place(cluster_, {dlq.topic, letter.dlq.partition}, letter.dlq.offset, letter.died_at);
+  inserted = insert(connection, arrival, id, seq);
+  if (!inserted) return std::unexpected(inserted.error());
+  ++(*inserted ? report_.incidents : report_.duplicates);
+  return {};
+}
+
+// Answers with false where the id is taken.
+Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, const std::string& id, std::int64_t seq) {
+  const StoredLetter& l = arrival.letter;
+  const Timestamp died = believable(l.died_at, now_);
+  const auto shelf = shelves_.shelf(connection, l.shelf);
+  if (!shelf) return std::unexpected(shelf.error());
+  // Of a letter that is here already the issue is here too, so nothing is made in vain.
+  const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
+  if (!issue) return std::unexpected(issue.error());
+  const std::string bytes = packed(arrival.payload);
+  const std::string hash = hash_of(bytes);
+  {
+    auto statement = connection.statement(
+        "INSERT INTO letters(seq, id, shelf, issue, state, version, replays, attempts, kind, lineage, dlq_partition,"
+        " dlq_offset, origin_partition, origin_offset, job_partition, job_offset, timestamp, key, key_hash, size,"
+        " payload_hash, payload_life, instance, dialect, error_type, error_message, first_failure_at, died_at,"
+        " arrived_at, changed_at)"
+        " VALUES($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $6, $21,"
+        " $22, $23, $24, $25, $26, $27, $27) ON CONFLICT(id) DO NOTHING");
+    if (!statement) return std::unexpected(statement.error());
+    Rows row(**statement);
+    row << seq << id << shelf->id << *issue << static_cast<int>(LetterState::kOpen) << l.replays << l.attempts
+        << static_cast<int>(l.kind) << l.lineage << l.dlq.partition.v << l.dlq.offset.v;
+    if (l.origin)
+      row << l.origin->partition.v << l.origin->offset.v;
+    else
+      row << std::nullopt << std::nullopt;
+    row << l.job.partition.v << l.job.offset.v << stored(l.timestamp);
+    if (l.key)
+      row << Blob{*l.key};
+    else
+      row << std::nullopt;
+    row << key_hash(arrival.payload) << l.size << Blob{hash} << l.instance << l.dialect << l.error_type
+        << l.error_message << stored(l.first_failure_at) << ms(died) << ms(now_);
+    if (auto ran = row.run(); !ran) return std::unexpected(ran.error());
+  }
+  if (connection.changes() == 0) return false;
+  issues_.count(*issue, died, now_);
+  BARTLEBY_TRY(put_payload(connection, seq, l.replays, arrival, bytes));
+  BARTLEBY_TRY(put_words(connection, seq, arrival));
+  tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
+  return true;
+}
+
+Result<std::optional<LetterRow>> TakeIn::earlier_life(Connection& connection, const StoredLetter& l) {
+  return sql::one(connection,
+                  BARTLEBY_LETTER
+                  " WHERE l.lineage = $1 AND s.consumer_group = $2 AND l.replays < $3"
+                  " ORDER BY l.replays DESC LIMIT 1",
+                  read_letter_row, l.lineage, l.shelf.group, l.replays);
+}
+
+// The same letter, one life later: its story so far goes to `lives`, and it is open again whatever it was.
+Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, const Arrival& arrival) {
+  const StoredLetter& old = row.letter;
+  const StoredLetter& l = arrival.letter;
+  const Timestamp died = believable(l.died_at, now_);
+  ShelfLabel label = l.shelf;
+  label.topic = row.shelf.label.topic;  // of the first life: a private lane is no topic of its own
+  const auto shelf = shelves_.shelf(connection, label);
+  if (!shelf) return std::unexpected(shelf.error());
+  const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
+  if (!issue) return std::unexpected(issue.error());
+  issues_.count(*issue, died, now_);
+  const std::string bytes = packed(arrival.payload);
+
+  BARTLEBY_TRY(
+      sql::execute(connection,
+                   "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life)"
+                   " SELECT seq, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life"
+                   " FROM letters WHERE seq = $1",
+                   old.seq));
+  BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
+  BARTLEBY_TRY(sql::execute(
+      connection,
+      "UPDATE letters SET state = 0, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
+      " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, timestamp = $11,"
+      " size = $12, payload_hash = $13, payload_life = $2, instance = $14, error_type = $15, error_message = $16,"
+      " first_failure_at = $17, died_at = $18, changed_at = $19, key_hash = $20, undo_until = NULL WHERE seq = $1",
+      old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
+      l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
+      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, stored(l.timestamp), l.size, Blob{hash_of(bytes)},
+      l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_),
+      key_hash(arrival.payload)));
+  BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
+                            Blob{l.key ? std::string_view(*l.key) : std::string_view()}));
+  BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));
+  BARTLEBY_TRY(sql::execute(connection, connection.dialect().text_delete(), old.seq));
+  BARTLEBY_TRY(put_words(connection, old.seq, arrival));
+  BARTLEBY_TRY(settle_items(connection, old.seq, old.replays, ItemResult::kCameBack, now_));
+  tally_.move(row.shelf, old.issue, old.state, std::nullopt);
+  tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
+  BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,
+                               std::string(name(old.state)), std::string(name(LetterState::kOpen)), "", "", ""}));
+  ++report_.came_back;
+  return {};
+}
+
+}  // namespace bartleby

@@ -1,0 +1,74 @@
+#include "office/tally.h"
+
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+// Adds where it only grows; takes away only from what is there.
+Result<void> must_change_one(Connection& connection, Result<void> ran, std::string_view what) {
+  if (!ran) return ran;
+  if (connection.changes() == 1) return {};
+  return fail(ErrorCode::kMalformed, "the store's counter is missing: " + std::string(what));
+}
+
+}  // namespace
+
+void Tally::add(const Shelf& shelf, std::int64_t issue, LetterState state, std::int64_t delta) {
+  shelves_[{shelf.id, state}] += delta;
+  if (state != LetterState::kOpen) return;
+  issues_[issue] += delta;
+  Summary& summary = consumers_[shelf.consumer];
+  summary.delta += delta;
+  summary.label = shelf.label;
+}
+
+void Tally::move(const Shelf& shelf, std::int64_t issue, std::optional<LetterState> from,
+                 std::optional<LetterState> to) {
+  if (from) add(shelf, issue, *from, -1);
+  if (to && *to != LetterState::kGone) add(shelf, issue, *to, +1);
+}
+
+Result<void> Tally::apply(Connection& connection, Timestamp now) {
+  for (const auto& [where, delta] : shelves_) {
+    const auto state = static_cast<int>(where.second);
+    if (delta > 0)
+      BARTLEBY_TRY(
+          sql::execute(connection,
+                       "INSERT INTO counters(shelf, state, letters) VALUES($1, $2, $3)"
+                       " ON CONFLICT(shelf, state) DO UPDATE SET letters = counters.letters + excluded.letters",
+                       where.first, state, delta));
+    if (delta < 0)
+      BARTLEBY_TRY(must_change_one(
+          connection,
+          sql::execute(connection, "UPDATE counters SET letters = letters + $3 WHERE shelf = $1 AND state = $2",
+                       where.first, state, delta),
+          "letters of a shelf"));
+  }
+  for (const auto& [consumer, summary] : consumers_) {
+    if (summary.delta > 0)
+      BARTLEBY_TRY(sql::execute(
+          connection,
+          "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"
+          " VALUES($1, $2, $3, $3, $4, $5)"
+          " ON CONFLICT(consumerId) DO UPDATE SET dead_count = dlq_summary.dead_count + excluded.dead_count",
+          consumer, consumer_without_channel(summary.label), channel_of(summary.label), summary.delta, ms(now)));
+    if (summary.delta < 0)
+      BARTLEBY_TRY(must_change_one(
+          connection,
+          sql::execute(connection, "UPDATE dlq_summary SET dead_count = dead_count + $2 WHERE consumerId = $1",
+                       consumer, summary.delta),
+          "dead jobs of a consumer"));
+  }
+  for (const auto& [issue, delta] : issues_)
+    if (delta != 0)
+      BARTLEBY_TRY(must_change_one(
+          connection, sql::execute(connection, "UPDATE issues SET open = open + $2 WHERE seq = $1", issue, delta),
+          "open letters of an issue"));
+  shelves_.clear();
+  consumers_.clear();
+  issues_.clear();
+  return {};
+}
+
+}  // namespace bartleby

@@ -1,0 +1,39 @@
+// Letters, issues and lines of the audit as the API shows them; who did a request, for the audit.
+// Pure, but for `IssueNames`, which asks the store for ids that it does not know yet.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/audit_entry.h"
+#include "model/issue.h"
+#include "model/stored_letter.h"
+#include "office/issue_facts.h"
+#include "ports/store.h"
+#include "server/json.h"
+
+namespace bartleby {
+
+// Ids of issues by their numbers; for one read of the store.
+class IssueNames {
+ public:
+  Result<std::string> of(Connection& connection, std::int64_t number);
+
+ private:
+  std::map<std::int64_t, std::string> known_;
+};
+
+json::object letter_json(const StoredLetter& letter, const std::string& issue);
+Result<json::array> letters_json(Connection& connection, const std::vector<StoredLetter>& letters);
+// The beginning of a value: text up to a character's end, or base64.
+json::value preview_json(const Bytes& value);
+
+json::object issue_json(const Issue& issue, const std::array<std::int64_t, 24>& trend, const IssuePlaces& places);
+json::object shared_json(const SharedFacts& shared);
+json::object audit_json(const AuditEntry& entry);
+
+Actor actor_of(const Request& request, std::string reason);
+
+}  // namespace bartleby

@@ -1,0 +1,86 @@
+// The audit: who did what, and whether the lines are as they were written.
+#include "office/audit.h"
+
+#include <atomic>
+
+#include "server/office_json.h"
+#include "server/paging.h"
+#include "server/routes/routes.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::string_view kList = "audit";
+constexpr std::string_view kLines = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/AuditLine"})");
+constexpr std::string_view kVerdict = R"({"type": "object", "required": ["good", "lines"],
+  "additionalProperties": false, "properties": {"good": {"type": "boolean"}, "lines": {"type": "integer"},
+    "bad_line": {"type": "integer", "description": "the first that does not follow from the one before"},
+    "problem": {"type": "string"}}})";
+
+Response list_lines(const Services& services, const Request& request) {
+  const auto paging = read_paging(request, kList);
+  if (!paging) return paging.error();
+  std::optional<std::int64_t> before;
+  if (paging->after && !(before = whole_number(*paging->after))) return bad_cursor();
+  const std::string_view subject = request.query_value("subject").value_or("");
+  json::array items;
+  std::optional<std::string> next;
+  std::int64_t count = 0;
+  const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    auto page = audit_page(connection, subject, before, paging->limit + 1);
+    if (!page) return std::unexpected(page.error());
+    if (page->size() > paging->limit) {
+      page->resize(paging->limit);
+      next = std::to_string(page->back().seq);
+    }
+    for (const AuditEntry& line : *page) items.push_back(audit_json(line));
+    const auto lines = count_audit(connection, subject);
+    if (!lines) return std::unexpected(lines.error());
+    count = *lines;
+    return {};
+  });
+  if (!read) return store_problem(read.error());
+  return page_response(std::move(items), kList, next, count, true);
+}
+
+Response verify(const Services& services) {
+  AuditVerdict verdict;
+  const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    auto found = verify_audit(connection);
+    if (!found) return std::unexpected(found.error());
+    verdict = std::move(*found);
+    return {};
+  });
+  if (!read) return store_problem(read.error());
+  json::object body{{"good", verdict.good}, {"lines", verdict.lines}};
+  if (!verdict.good) body["bad_line"] = verdict.bad_line, body["problem"] = verdict.problem;
+  return json_response(body);
+}
+
+}  // namespace
+
+void add_audit_routes(Router& router, const Services& services) {
+  router.add("GET", "/api/v1/audit",
+             {.summary = "Who did what, newest first",
+              .query = {{"subject", "string", "of one letter, issue, operation or key, by its id"},
+                        {"limit", "integer", "up to 500; 50"},
+                        {"cursor", "string", "`next` of the page before"}},
+              .answer = kLines},
+             [&services](Request& request) { return list_lines(services, request); });
+  // Walking all lines takes a while, and the server has few threads: one at a time.
+  const auto walking = std::make_shared<std::atomic<bool>>(false);
+  router.add("GET", "/api/v1/audit:verify",
+             {.summary = "Whether every line follows from the one before it", .answer = kVerdict},
+             [&services, walking](Request&) {
+               if (walking->exchange(true)) {
+                 Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
+                 busy.headers.emplace_back("Retry-After", "1");
+                 return busy;
+               }
+               Response answer = verify(services);
+               walking->store(false);
+               return answer;
+             });
+}
+
+}  // namespace bartleby

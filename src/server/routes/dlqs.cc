@@ -1,0 +1,50 @@
+// The dlqs: how full, how old, how far intake has come.
+#include "office/dlq_view.h"
+#include "server/paging.h"
+#include "server/routes/routes.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::string_view kDlq = R"({"$ref": "#/components/schemas/Dlq"})";
+constexpr std::string_view kDlqs = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Dlq"})");
+
+json::object dlq_json(const DlqView& dlq) {
+  json::object letters;
+  for (std::size_t s = 0; s < kLetterStates; ++s) letters[kLetterStateNames[s]] = dlq.state.letters[s];
+  json::object out{{"name", dlq.state.name}, {"class", name(dlq.state.dlq_class)}};
+  out["open"] = dlq.state.letters[static_cast<std::size_t>(LetterState::kOpen)];
+  out["letters"] = std::move(letters);
+  out["oldest"] = json_time(dlq.state.oldest);
+  out["partitions"] = dlq.partitions;
+  out["intake_lag"] = dlq.lag;
+  out["missed"] = dlq.missed;
+  return out;
+}
+
+Response list_dlqs(const Services& services) {
+  const auto dlqs = dlq_views(*services.store, *services.broker);
+  if (!dlqs) return store_problem(dlqs.error());
+  json::array items;
+  for (const DlqView& dlq : *dlqs) items.push_back(dlq_json(dlq));
+  return page_response(std::move(items), "dlqs", std::nullopt, static_cast<std::int64_t>(dlqs->size()), true);
+}
+
+Response show_dlq(const Services& services, const Request& request) {
+  const auto dlqs = dlq_views(*services.store, *services.broker);
+  if (!dlqs) return store_problem(dlqs.error());
+  for (const DlqView& dlq : *dlqs)
+    if (dlq.state.name == request.parameter("name")) return json_response(dlq_json(dlq));
+  return problem(ProblemType::kNotFound, "no dlq " + request.parameter("name").substr(0, 249));
+}
+
+}  // namespace
+
+void add_dlq_routes(Router& router, const Services& services) {
+  router.add("GET", "/api/v1/dlqs", {.summary = "The dead letter topics, with exact counts", .answer = kDlqs},
+             [&services](Request&) { return list_dlqs(services); });
+  router.add("GET", "/api/v1/dlqs/{name}", {.summary = "One of them", .answer = kDlq},
+             [&services](Request& request) { return show_dlq(services, request); });
+}
+
+}  // namespace bartleby

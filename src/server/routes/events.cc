@@ -1,0 +1,164 @@
+// Server-sent events: what happens in the office, for a page that follows it. The first event is a snapshot.
+//
+// Nothing is pushed: each stream looks a few times a second at what is new. So a slow reader holds up nobody, and what
+// it missed meanwhile comes as one event. `Last-Event-ID` continues where a stream broke off, as long as this process
+// remembers; before that a client has the lists.
+#include <algorithm>
+#include <atomic>
+
+#include "office/issue_facts.h"
+#include "office/letters.h"
+#include "server/json.h"
+#include "server/routes/routes.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kMostStreams = 100;
+constexpr Duration kSilence{15000};       // then a comment says that the stream is alive
+constexpr Duration kBetweenCounts{1000};  // letters are counted together for so long
+
+struct Wanted {
+  bool letters = false, issues = false;
+};
+
+std::expected<Wanted, Response> wanted_of(const Request& request) {
+  const auto topics = request.query_value("topics");
+  if (!topics) return Wanted{true, true};
+  Wanted wanted;
+  std::string_view rest = *topics;
+  while (!rest.empty()) {
+    const std::string_view topic = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), topic.size() + 1));
+    if (topic == "letters")
+      wanted.letters = true;
+    else if (topic == "issues")
+      wanted.issues = true;
+    else
+      return std::unexpected(problem(ProblemType::kInvalidQuery, "topics is a list of letters, issues",
+                                     {{"topics", "not a list of these"}}));
+  }
+  return wanted;
+}
+
+std::string event_text(std::string_view type, const json::object& data, const std::string& id) {
+  std::string text = "event: " + std::string(type) + "\n";
+  if (!id.empty()) text += "id: " + id + "\n";
+  return text + "data: " + json::serialize(data) + "\n\n";
+}
+
+class EventStream {
+ public:
+  EventStream(const Services& services, std::string life, Wanted wanted, std::uint64_t after)
+      : services_(services), life_(std::move(life)), wanted_(wanted), seen_(after) {}
+
+  std::optional<std::string> next() {
+    const Instant now = services_.clock->now().steady;
+    std::string text;
+    if (!began_) {
+      began_ = true;
+      taken_ = services_.news->taken_in();  // before the snapshot: what comes between the two is told twice, not never
+      counted_ = now;
+      text += snapshot();
+    }
+    if (wanted_.issues) text += issues();
+    if (wanted_.letters && now - counted_ >= kBetweenCounts) {
+      counted_ = now;
+      text += letters();
+    }
+    if (text.empty() && now - spoke_ >= kSilence) text = ": nothing new\n\n";
+    if (!text.empty()) spoke_ = now;
+    return text;
+  }
+
+ private:
+  std::string id() const { return life_ + "-" + std::to_string(seen_); }
+
+  std::string snapshot() {
+    json::object letters, issues;
+    const auto read = services_.store->read([&](Connection& connection) -> Result<void> {
+      const auto dlqs = dlq_states(connection);
+      if (!dlqs) return std::unexpected(dlqs.error());
+      for (const DlqState& dlq : *dlqs) letters[dlq.name] = dlq.letters[static_cast<std::size_t>(LetterState::kOpen)];
+      const auto counts = issue_counts(connection);
+      if (!counts) return std::unexpected(counts.error());
+      for (std::size_t s = 0; s < counts->size(); ++s) issues[kIssueStateNames[s]] = (*counts)[s];
+      return {};
+    });
+    json::object data;
+    if (!read) data["trouble"] = read.error().message;
+    if (read && wanted_.letters) data["letters"] = std::move(letters);
+    if (read && wanted_.issues) data["issues"] = std::move(issues);
+    return event_text("snapshot", data, id());
+  }
+
+  std::string issues() {
+    std::string text;
+    for (const News::Numbered& one : services_.news->issues_after(seen_)) {
+      seen_ = one.number;
+      text += event_text("issue", json::object{{"id", one.issue.id}, {"state", name(one.issue.state)}}, id());
+    }
+    return text;
+  }
+
+  std::string letters() {
+    std::string text;
+    auto taken = services_.news->taken_in();
+    for (const auto& [dlq, now] : taken) {
+      const News::Taken before = taken_[dlq];
+      if (now == before) continue;
+      text += event_text(
+          "letter.arrived",
+          {{"dlq", dlq}, {"letters", now.stored - before.stored}, {"came_back", now.came_back - before.came_back}}, "");
+    }
+    taken_ = std::move(taken);
+    return text;
+  }
+
+  const Services& services_;
+  const std::string life_;
+  const Wanted wanted_;
+  std::uint64_t seen_;
+  std::map<std::string, News::Taken> taken_;
+  bool began_ = false;
+  Instant counted_{}, spoke_{};
+};
+
+// Where a broken stream goes on; the present where the id is of another process or of a future.
+std::uint64_t place_after(const Request& request, const std::string& life, std::uint64_t last) {
+  const std::string_view id = request.header("last-event-id").value_or("");
+  if (!id.starts_with(life + "-")) return last;
+  const auto number = whole_number(id.substr(life.size() + 1));
+  return number ? std::min(static_cast<std::uint64_t>(*number), last) : last;
+}
+
+}  // namespace
+
+void add_event_route(Router& router, const Services& services) {
+  const auto streams = std::make_shared<std::atomic<std::size_t>>(0);
+  const std::string life = std::to_string(ms(services.clock->now().wall));
+  router.add(
+      "GET", "/api/v1/events",
+      {.summary = "Server-sent events: snapshot, then letter.arrived (counts, at most once a second) and issue",
+       .query = {{"topics", "string", "letters, issues; both where nothing is said"}},
+       .answer_type = "text/event-stream",
+       .answer = R"({"type": "string"})"},
+      [&services, streams, life](Request& request) {
+        const auto wanted = wanted_of(request);
+        if (!wanted) return wanted.error();
+        if (++*streams > kMostStreams) {
+          --*streams;
+          return problem(ProblemType::kTooMany, "there are " + std::to_string(kMostStreams) + " streams already");
+        }
+        const std::shared_ptr<void> seat(nullptr, [streams](void*) { --*streams; });
+        const auto stream =
+            std::make_shared<EventStream>(services, life, *wanted, place_after(request, life, services.news->last()));
+        Response response;
+        response.content_type = "text/event-stream";
+        response.headers.emplace_back("Cache-Control", "no-store");
+        response.stream = [stream, seat] { return stream->next(); };
+        return response;
+      });
+}
+
+}  // namespace bartleby

@@ -1,0 +1,64 @@
+// The office's part of the metrics: letters, issues, intake, dead jobs. From counters and indexes: no list is walked.
+
+#include "server/routes/office_metrics.h"
+
+#include "office/dlq_view.h"
+#include "office/issue_facts.h"
+
+namespace bartleby {
+namespace {
+
+double count(std::int64_t n) { return static_cast<double>(n); }
+
+void dlqs(MetricsText& out, const std::vector<DlqView>& dlqs, const News& news) {
+  out.family("bartleby_letters", "gauge", "Letters by dlq and state");
+  for (const DlqView& dlq : dlqs)
+    for (std::size_t s = 0; s < kLetterStates; ++s)
+      out.sample({{"dlq", dlq.state.name},
+                  {"class", std::string(name(dlq.state.dlq_class))},
+                  {"state", std::string(kLetterStateNames[s])}},
+                 count(dlq.state.letters[s]));
+  out.family("bartleby_oldest_open_letter_timestamp_seconds", "gauge",
+             "Death of the oldest open letter; none where none is open");
+  for (const DlqView& dlq : dlqs)
+    if (dlq.state.oldest) out.sample({{"dlq", dlq.state.name}}, count(ms(*dlq.state.oldest)) / 1000);
+  out.family("bartleby_intake_lag", "gauge", "Records of the dlq that are not taken in yet");
+  for (const DlqView& dlq : dlqs) out.sample({{"dlq", dlq.state.name}}, count(dlq.lag));
+  const auto taken = news.taken_in();
+  out.family("bartleby_letters_taken_in_total", "counter", "Letters, later lives included, that were taken in");
+  for (const DlqView& dlq : dlqs) {
+    const auto found = taken.find(dlq.state.name);
+    const News::Taken n = found == taken.end() ? News::Taken{} : found->second;
+    out.sample({{"dlq", dlq.state.name}}, static_cast<double>(n.stored + n.came_back));
+  }
+}
+
+}  // namespace
+
+void office_metrics(MetricsText& out, const Services& services) {
+  std::vector<DlqView> views;
+  if (auto found = dlq_views(*services.store, *services.broker)) views = std::move(*found);
+  IssueCounts issues{};
+  std::vector<ConsumerStatus> consumers;
+  const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    const auto counts = issue_counts(connection);
+    if (!counts) return std::unexpected(counts.error());
+    issues = *counts;
+    auto status = dlq_status(connection);
+    if (!status) return std::unexpected(status.error());
+    consumers = std::move(*status);
+    return {};
+  });
+  dlqs(out, views, *services.news);
+  out.family("bartleby_issues", "gauge", "Issues by state");
+  if (read)  // a store that does not answer has no figures, not zeros
+    for (std::size_t s = 0; s < issues.size(); ++s)
+      out.sample({{"state", std::string(kIssueStateNames[s])}}, count(issues[s]));
+  out.family("bartleby_summary_drift_total", "counter", "Counters that differed from the letters and were put right");
+  out.sample({}, static_cast<double>(services.news->drift()));
+  out.family("dead_job_count", "gauge", "Number of dead jobs per consumer");
+  for (const ConsumerStatus& one : consumers)
+    out.sample({{"channel", one.channel_id}, {"consumer", one.consumer_id}}, count(one.dead_count));
+}
+
+}  // namespace bartleby

@@ -1,0 +1,68 @@
+#include "wiring/office.h"
+
+#include "adapters/store/sqlite/sqlite_store.h"
+#include "wiring/office_key.h"
+
+namespace bartleby {
+
+bool looks_like_dlq(std::string_view topic) {
+  return topic.ends_with(".dlq") || topic.ends_with(".DLT") || topic.ends_with("-dlt") || topic.starts_with("dlq.");
+}
+
+Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& broker, const OfficeKey& key,
+                                              const Clock& clock, Log& log) {
+  auto store = sqlite_store::SqliteStore::open({.folder = config.data_dir});
+  if (!store) return std::unexpected(store.error());
+  std::unique_ptr<Office> office(new Office(std::move(*store)));
+  office->follow(config);
+  IntakeOptions options;
+  options.cluster = config.cluster_id;
+  options.dlq_class = [self = office.get()](const std::string& topic) {
+    return self->is_dlq(topic) ? std::optional(DlqClass::kNormal) : std::nullopt;
+  };
+  office->intake_ = std::make_unique<IntakeRunner>(
+      broker, *office->store_, log, clock, std::move(options),
+      [self = office.get()](const std::string& dlq, const IntakeReport& report) { self->news_.heard(dlq, report); });
+  office->chores_ = std::make_unique<Chores>(*office->store_, office->news_, log, clock, config.advertise);
+  RunnerOptions running;
+  running.key = key;
+  office->runner_ = std::make_unique<OperationRunner>(broker, *office->store_, log, clock, std::move(running));
+  OperationsOptions operations;
+  operations.readers = [self = office.get()](const std::string& topic) { return self->readers_of(topic); };
+  operations.new_id = [] { return "op_" + random_hex(); };
+  operations.wake = [self = office.get()] { self->runner_->wake(); };
+  office->operations_ = std::make_unique<Operations>(*office->store_, clock, std::move(operations));
+  office->intake_->start();
+  office->runner_->start();
+  office->chores_->start();
+  return office;
+}
+
+void Office::follow(const Config& config) {
+  std::set<std::string> dlqs, lanes;
+  std::map<std::string, std::vector<Reader>> readers;
+  for (const WorkerConfig& worker : config.workers)
+    for (const std::string& topic : worker.topics) {
+      const std::string lane = worker.lane_of(topic, config.cluster_id);
+      dlqs.insert(worker.dead_letters_of(topic, config.cluster_id));
+      lanes.insert(lane);
+      readers[topic].push_back({worker.group, lane});
+    }
+  const std::lock_guard lock(mutex_);
+  readers_ = std::move(readers);
+  lanes_.merge(lanes);
+  dlqs_.merge(dlqs);  // those of a worker that was removed still hold its letters
+}
+
+std::vector<Reader> Office::readers_of(const std::string& topic) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = readers_.find(topic);
+  return found == readers_.end() ? std::vector<Reader>() : found->second;
+}
+
+bool Office::is_dlq(const std::string& topic) const {
+  const std::lock_guard lock(mutex_);
+  return dlqs_.contains(topic) || (looks_like_dlq(topic) && !lanes_.contains(topic));
+}
+
+}  // namespace bartleby

@@ -1,0 +1,60 @@
+// The office of a process: its store in the data folder, and three threads: one takes in letters of the embedded log,
+// one carries out operations, one does chores.
+//
+// Takes in the dead letter topics of the configured workers, and every topic whose name looks like one (`*.dlq`,
+// `*.DLT`, `*-dlt`, `dlq.*`). Owns store and threads; the broker must outlive it. Any thread may ask for the store.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "office/chores.h"
+#include "office/intake_runner.h"
+#include "office/news.h"
+#include "office/operation_runner.h"
+#include "office/operations.h"
+#include "ports/broker.h"
+#include "ports/store.h"
+#include "wiring/config.h"
+
+namespace bartleby {
+
+// Whether a topic is taken for a dlq by its name alone.
+bool looks_like_dlq(std::string_view topic);
+
+class Office {
+ public:
+  // `key` signs replays.
+  static Result<std::unique_ptr<Office>> start(const Config& config, Broker& broker, const OfficeKey& key,
+                                               const Clock& clock, Log& log);
+
+  Store& store() { return *store_; }
+  News& news() { return news_; }
+  Operations& operations() { return *operations_; }
+  IntakeCounts intake() const { return intake_->counts(); }
+  void follow(const Config& config);  // after a reload: the workers' dlqs may be others
+
+ private:
+  explicit Office(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+  bool is_dlq(const std::string& topic) const;
+  std::vector<Reader> readers_of(const std::string& topic) const;
+
+  std::unique_ptr<Store> store_;
+  News news_;
+  mutable std::mutex mutex_;
+  std::set<std::string> dlqs_;                          // under the mutex
+  std::set<std::string> lanes_;                         // under the mutex; no dlqs, whatever they are called
+  std::map<std::string, std::vector<Reader>> readers_;  // under the mutex; by topic
+  std::unique_ptr<Operations> operations_;
+  std::unique_ptr<OperationRunner> runner_;
+  std::unique_ptr<IntakeRunner> intake_;  // these three last: their threads end first
+  std::unique_ptr<Chores> chores_;
+};
+
+}  // namespace bartleby

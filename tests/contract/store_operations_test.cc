@@ -1,0 +1,295 @@
+// Operations on every store: plans, what they do to letters, and replays over crashes, with a simulated broker.
+#include "tests/contract/store_operations.h"
+
+#include "base/random.h"
+#include "office/outcomes.h"
+
+namespace bartleby::contract {
+namespace {
+
+TEST_P(StoreOperations, APlanSaysWhatWillHappenAndChangesNothing) {
+  letters(10);
+  change(letter(3).letter.id, LetterCause::kDiscard);
+  take_in({letter(4, 5)});  // it came back five times
+  OperationRequest r = request(OperationKind::kReplay, "-state:archived");
+  r.settings.rate = 2;
+  const Operation planned = plan(r);
+  EXPECT_EQ(planned.state, OperationState::kPlanned);
+  EXPECT_EQ(planned.letters, 8);
+  EXPECT_EQ(planned.report.excluded, (std::vector<Excluded>{{"it is discarded", 1}, {"max replays", 1}}));
+  EXPECT_EQ(planned.report.to, (std::vector<PlanTarget>{{"orders", "billing", 8}}));
+  EXPECT_TRUE(planned.report.also_read_by.empty());
+  EXPECT_EQ(planned.report.seconds, 4);
+  EXPECT_EQ(planned.dlqs, (std::vector<std::string>{"orders.dlq"}));
+  EXPECT_EQ(planned.with(ItemResult::kPending), 8);
+  EXPECT_EQ(count("state:open").value, 9);
+  const auto items = operations().results(planned.id, ItemResult::kPending, std::nullopt, 3).value();
+  ASSERT_EQ(items.size(), 3U);
+  EXPECT_EQ(items[0].letter_id, letter(0).letter.id) << "oldest first";
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, WhoElseReadsTheTopicDecidesWhereItGoes) {
+  letters(2);
+  readers_["orders"].push_back({"audit", "orders.replay.audit"});
+  EXPECT_EQ(plan(request(OperationKind::kReplay)).report.to,
+            (std::vector<PlanTarget>{{"orders.replay.billing", "billing", 2}}));
+  OperationRequest whole = request(OperationKind::kReplay);
+  whole.settings.scope = ReplayScope::kTopic;
+  EXPECT_EQ(plan(whole).report.also_read_by, (std::vector<std::string>{"audit"}));
+  readers_["orders"] = {{"audit", ""}, {"mail", ""}};
+  const Operation unsaid = plan(request(OperationKind::kReplay));
+  EXPECT_EQ(unsaid.letters, 0);
+  EXPECT_EQ(unsaid.report.excluded.front().why, "other groups read orders; say scope topic or to");
+  OperationRequest elsewhere = request(OperationKind::kReplay);
+  elsewhere.settings.to = "anywhere";
+  EXPECT_EQ(operations().plan(elsewhere, kAnn).error().code, ErrorCode::kInvalid);
+}
+
+TEST_P(StoreOperations, ANewerMessageOfTheKeyThatWasHandledIsMarked) {
+  letters(12);  // 0 and 10, 1 and 11 have one key each
+  change(letter(10).letter.id, LetterCause::kReplay);
+  change(letter(10).letter.id, LetterCause::kSucceeded);
+  const Operation planned = plan(request(OperationKind::kReplay));
+  EXPECT_EQ(planned.report.order_conflicts, 1);
+  const auto items = operations().results(planned.id, std::nullopt, std::nullopt, 50).value();
+  EXPECT_EQ(items.front().letter_id, letter(0).letter.id);
+  EXPECT_EQ(items.front().note, "a newer message of its key was handled already");
+}
+
+TEST_P(StoreOperations, DiscardCanBeUndoneAndPurgeCannot) {
+  letters(25);
+  const Operation discarded = run(started(request(OperationKind::kDiscard, "-key:customer-3")));
+  EXPECT_EQ(discarded.state, OperationState::kDone);
+  EXPECT_EQ(discarded.with(ItemResult::kSucceeded), 22);
+  EXPECT_EQ(count("state:discarded").value, 22);
+  EXPECT_EQ(get(letter(0).letter.id).undo_until, clock_.now().wall + std::chrono::hours(72));
+  expect_counts_are_exact();
+  EXPECT_EQ(run(started(request(OperationKind::kRestore))).with(ItemResult::kSucceeded), 22);
+  EXPECT_EQ(count("state:open").value, 25);
+  EXPECT_EQ(get(letter(0).letter.id).undo_until, std::nullopt);
+  EXPECT_EQ(run(started(request(OperationKind::kPurge, "key:customer-3"))).with(ItemResult::kSucceeded), 3);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 22);
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 22);
+  expect_counts_are_exact();
+  EXPECT_EQ(text("SELECT actor || ':' || detail FROM audit_log WHERE action = 'purge' LIMIT 1"),
+            "ann:{\"operation\":\"op_3\"}");
+}
+
+TEST_P(StoreOperations, WhatChangedSinceThePlanIsLeftAlone) {
+  letters(4);
+  const Operation planned = plan(request(OperationKind::kReplay));
+  change(letter(1).letter.id, LetterCause::kDiscard);
+  change(letter(2).letter.id, LetterCause::kPurge);
+  ASSERT_TRUE(operations().start(planned.id, kAnn));
+  const Operation after = run(planned);
+  EXPECT_EQ(after.with(ItemResult::kSkipped), 2);
+  EXPECT_EQ(replays_in("orders").size(), 2U);
+  const auto skipped = operations().results(planned.id, ItemResult::kSkipped, std::nullopt, 10).value();
+  EXPECT_EQ(skipped[0].note, "it has changed since the plan");
+  EXPECT_EQ(skipped[1].note, "it is gone");
+  EXPECT_EQ(get(letter(1).letter.id).state, LetterState::kDiscarded);
+}
+
+TEST_P(StoreOperations, AReplayIsTheMessageAsItWasAndOneHeader) {
+  letters(1);
+  Arrival odd = letter(1);
+  odd.payload = {std::string("k\0\xff", 3),
+                 std::nullopt,
+                 {{"a", std::nullopt}, {"kafka_dlt-exception-message", "x"}, {"a", "2"}, {"bartleby-old", "1"}},
+                 ""};
+  take_in({odd});
+  run(started(request(OperationKind::kReplay)));
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].second.key, "customer-0");
+  EXPECT_EQ(sent[0].second.value, "{\"n\":0}");
+  EXPECT_EQ(sent[1].second.key, std::string("k\0\xff", 3));
+  EXPECT_EQ(sent[1].second.value, std::nullopt);
+  ASSERT_EQ(sent[1].second.headers.size(), 3U);
+  EXPECT_EQ(sent[1].second.headers[0], (std::pair<std::string, Bytes>("a", std::nullopt)));
+  EXPECT_EQ(sent[1].second.headers[1], (std::pair<std::string, Bytes>("a", "2")));
+  EXPECT_EQ(sent[0].first.replays, 1U);
+  EXPECT_EQ(sent[0].first.group, "billing");
+  EXPECT_EQ(sent[0].first.lineage, letter(0).letter.lineage);
+}
+
+TEST_P(StoreOperations, OutcomesResolveLettersOnce) {
+  letters(3);
+  const Operation operation = started(request(OperationKind::kReplay));
+  run(operation);
+  EXPECT_EQ(count("state:replaying").value, 3);
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 3U);
+  answer(sent[0].first, Verdict::kApplied);
+  answer(sent[0].first, Verdict::kApplied);  // written twice
+  answer(sent[1].first, Verdict::kSkipped);
+  answer(sent[2].first, Verdict::kDead);
+  ASSERT_TRUE(cluster_.produce({{kOutcomesTopic, std::nullopt, "?", "not ours", {}}}));
+  const auto taken = take_outcomes(store(), cluster_, 100, now_);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(taken->resolved, 2U);
+  EXPECT_EQ(taken->came_back, 1U);
+  EXPECT_EQ(taken->ignored, 2U);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->records, 0U);
+  EXPECT_EQ(get(sent[0].first.letter).state, LetterState::kResolved);
+  EXPECT_EQ(get(sent[2].first.letter).state, LetterState::kReplaying) << "its letter has not come yet";
+  take_in({letter(2, 1)});
+  EXPECT_EQ(get(sent[2].first.letter).state, LetterState::kOpen);
+  // The same outcome of the life before, seen late, changes nothing.
+  answer(sent[2].first, Verdict::kApplied);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->ignored, 1U);
+  clock_.passed += Duration(1000);
+  const Operation after = run(operation);
+  EXPECT_EQ(after.state, OperationState::kDone);
+  EXPECT_EQ(after.note, "1 of 3 came back");
+  EXPECT_EQ(after.with(ItemResult::kSucceeded), 2);
+  EXPECT_EQ(after.with(ItemResult::kCameBack), 1);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, ARefusedLetterIsOpenAgainAndSaysWhy) {
+  ensure("small", 1, 1500);
+  letters(1);
+  Arrival large = letter(1);
+  large.payload.value = std::string(4000, 'x');
+  take_in({large, letter(2)});
+  OperationRequest r = request(OperationKind::kReplay);
+  r.settings.to = "small";
+  OperationsOptions o = options();
+  o.limits.targets = {"small"};
+  Operations with_targets(store(), clock_, o);
+  const Operation planned = *with_targets.plan(r, kAnn);
+  ASSERT_TRUE(with_targets.start(planned.id, kAnn));
+  const Operation after = run(planned);
+  EXPECT_EQ(replays_in("small").size(), 2U);
+  EXPECT_EQ(after.with(ItemResult::kSkipped), 1);
+  EXPECT_EQ(get(large.letter.id).state, LetterState::kOpen);
+  EXPECT_EQ(operations().results(planned.id, ItemResult::kSkipped, std::nullopt, 9)->front().note,
+            "record too large for small");
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, OneRunningReplayPerDlqAndCancelLosesNothing) {
+  letters(6);
+  OperationRequest slow = request(OperationKind::kReplay);
+  slow.settings.canary = 2;
+  const Operation one = started(slow);
+  run(one);
+  const Operation two = plan(request(OperationKind::kReplay));
+  const auto refused = operations().start(two.id, kAnn);
+  EXPECT_EQ(refused->result, OperationChange::kConflict);
+  EXPECT_EQ(refused->conflict, one.id);
+  const auto cancelled = operations().cancel(one.id, kAnn);
+  EXPECT_EQ(cancelled->result, OperationChange::kDone);
+  EXPECT_EQ(cancelled->operation.with(ItemResult::kSent), 2);
+  EXPECT_EQ(cancelled->operation.with(ItemResult::kSkipped), 4);
+  EXPECT_EQ(operations().resume(one.id, kAnn)->result, OperationChange::kWrongState);
+  EXPECT_EQ(operations().start("op_none", kAnn)->result, OperationChange::kNotFound);
+  EXPECT_EQ(count("state:open").value, 4);
+  EXPECT_EQ(operations().start(two.id, kAnn)->result, OperationChange::kDone);
+  run(two);
+  EXPECT_EQ(replays_in("orders").size(), 6U);
+  EXPECT_EQ(operations().list({OperationState::kRunning}, std::nullopt, 50)->size(), 1U);
+}
+
+TEST_P(StoreOperations, APlanIsGoodForADay) {
+  letters(1);
+  const Operation planned = plan(request(OperationKind::kReplay));
+  ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(23)).value(), 0);
+  ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(25)).value(), 1);
+  EXPECT_EQ(operations().start(planned.id, kAnn)->result, OperationChange::kWrongState);
+  EXPECT_EQ(operations().get(planned.id).value()->note, "nobody started it within a day");
+}
+
+// Replays, discards, restores and purges of random selections, with processes that die before and after every write of
+// the store and of the broker: each letter is sent once for each of its lives, in key order, and counts stay exact.
+TEST_P(StoreOperations, RandomOperationsAndCrashesSendEachLetterOnceAndKeepCountsExact) {
+  Random random(20261117);
+  std::int64_t made = 0, crashes = 0, sent_in_all = 0;
+  std::map<std::pair<std::string, std::uint32_t>, int> sent;
+  std::map<std::int32_t, Offset> read_to;  // by partition: what the worker has handled
+  std::string running;
+  for (int round = 0; round < 250 && !HasFailure(); ++round) {
+    clock_.passed += Duration(1000);
+    now_ = clock_.now().wall;
+    if (made < 150 && random.chance(50)) {
+      std::vector<Arrival> fresh;
+      for (std::uint64_t i = random.below(8); i > 0; --i) fresh.push_back(letter(made++));
+      take_in(std::move(fresh));
+    }
+    const auto known = running.empty() ? std::optional<Operation>() : *operations().get(running);
+    if (!known || known->ended_at) {
+      OperationRequest r = request(static_cast<OperationKind>(random.chance(70) ? 0 : random.between(1, 3)));
+      if (r.kind != OperationKind::kReplay || random.chance(50))
+        r.query = parsed("key:customer-" + std::to_string(random.below(10)));
+      r.settings.canary = static_cast<std::uint32_t>(random.below(4));
+      r.settings.halt = {50, 5};
+      running = started(r).id;
+    } else if (known->state == OperationState::kHalted || known->state == OperationState::kPaused) {
+      ASSERT_TRUE(random.chance(70) ? operations().resume(running, kAnn) : operations().cancel(running, kAnn));
+    } else if (random.chance(10)) {
+      ASSERT_TRUE(random.chance(70) ? operations().pause(running, kAnn) : operations().cancel(running, kAnn));
+    }
+    const auto maybe_die = [&](bool) {
+      if (random.chance(12)) throw Crash{};
+    };
+    for (int lives = 0; lives < 3; ++lives) {
+      DyingStore dying_store(store());
+      DyingBroker dying_broker(cluster_);
+      dying_store.at_write = dying_broker.at_write = maybe_die;
+      try {
+        RunnerOptions o{.key = kKey};
+        o.limits.batch = random.between(1, 5);
+        o.limits.slice = random.between(1, 5);
+        OperationRunner runner(dying_broker, dying_store, log_, clock_, o);
+        runner.run_until_idle();
+        break;
+      } catch (const Crash&) {
+        ++crashes;
+        if (random.chance(10)) reopen();
+      }
+    }
+    // The worker: handles what is new, and a part of it dies again.
+    std::vector<Arrival> back;
+    for (std::int32_t p = 0; p < 2; ++p) {
+      std::map<std::string, Offset> last;
+      const auto records = cluster_.read({"orders", Partition(p)}, read_to[p], 1000, 1 << 30).value();
+      for (const LogRecord& record : records) {
+        read_to[p] = next(record.offset);
+        const auto mark = replay_mark(record, {kKey}, "orders");
+        ASSERT_TRUE(mark);
+        ++sent_in_all;
+        ASSERT_EQ((++sent[{mark->letter, mark->replays}]), 1) << "sent twice: " << mark->letter;
+        const std::int64_t n = std::stoll(record.value->substr(5));
+        const bool dies = random.chance(30) && mark->replays < 4;
+        answer(*mark, dies ? Verdict::kDead : Verdict::kApplied);
+        if (dies) back.push_back(letter(n, mark->replays));
+        // Of one batch of the worker's reading: letters of a key in the order of their first lives. Lives of different
+        // operations may follow each other in any order.
+        if (const auto before = last.find(*record.key + mark->operation); before != last.end()) {
+          ASSERT_LT(before->second, Offset(n)) << "out of order";
+        }
+        last[*record.key + mark->operation] = Offset(n);
+      }
+    }
+    take_in(std::move(back));
+    EXPECT_EQ(number("SELECT coalesce(sum(dead_count), 0) FROM dlq_summary"),
+              number("SELECT count(*) FROM job WHERE status = 1004"));
+    if (round % 10 == 0) expect_counts_are_exact();
+  }
+  expect_counts_are_exact();
+  // Nothing of what was taken is missing: every letter that is on its way has been sent in this life.
+  read([&](Connection& c) -> Result<void> {
+    auto page = letter_page(c, parsed("state:replaying"), now_, std::nullopt, 500);
+    if (!page) return std::unexpected(page.error());
+    for (const StoredLetter& one : page->letters)
+      EXPECT_EQ((sent[{one.id, one.replays + 1}]), 1) << "taken and not sent: " << one.id;
+    return {};
+  });
+  EXPECT_GT(crashes, 50);
+  EXPECT_GT(sent_in_all, 150);
+}
+
+}  // namespace
+}  // namespace bartleby::contract

@@ -1,0 +1,90 @@
+// The lease, and the check that goes on behind the summary.
+#include "base/log.h"
+#include "office/chores.h"
+#include "office/issues.h"
+#include "office/lease.h"
+#include "office/sql.h"
+#include "office/summary.h"
+#include "tests/contract/store_contract.h"
+
+namespace bartleby::contract {
+namespace {
+
+constexpr Duration kMinute{60000};
+
+TEST_P(StoreContract, ALeaseIsOfOneUntilItsTimeIsOver) {
+  EXPECT_TRUE(take_lease(store(), "x", "a", now_, kMinute).value());
+  EXPECT_FALSE(take_lease(store(), "x", "b", now_, kMinute).value());
+  EXPECT_TRUE(take_lease(store(), "y", "b", now_, kMinute).value());
+  EXPECT_TRUE(take_lease(store(), "x", "a", now_ + kMinute / 2, kMinute).value());
+  EXPECT_FALSE(take_lease(store(), "x", "b", now_ + kMinute, kMinute).value());
+  EXPECT_TRUE(take_lease(store(), "x", "b", now_ + kMinute * 3 / 2, kMinute).value());
+  ASSERT_TRUE(release_lease(store(), "x", "a")) << "not its own any more";
+  EXPECT_FALSE(take_lease(store(), "x", "a", now_ + kMinute * 3 / 2, kMinute).value());
+  ASSERT_TRUE(release_lease(store(), "x", "b"));
+  EXPECT_TRUE(take_lease(store(), "x", "a", now_ + kMinute * 3 / 2, kMinute).value());
+}
+
+TEST_P(StoreContract, TheCheckRepairsWhatSomebodyHasChangedAndSaysSo) {
+  take_in({letter(1), letter(2), letter(3)});
+  change(letter(3).letter.id, LetterCause::kDiscard);
+  now_ += 11 * kMinute;
+  const auto check = [&] { return check_summary(store(), "a", now_, 10 * kMinute).value(); };
+  SummaryCheck first = check();
+  EXPECT_FALSE(first.skipped);
+  EXPECT_EQ(first.shelves, 1);
+  EXPECT_EQ(first.drift, 0);
+  EXPECT_TRUE(check().skipped) << "done lately";
+
+  now_ += 10 * kMinute;
+  write([](Connection& c) { return sql::execute(c, "UPDATE dlq_summary SET dead_count = 9"); });
+  EXPECT_EQ(check().drift, 1);
+  expect_counts_are_exact();
+
+  now_ += 10 * kMinute;
+  write([](Connection& c) { return sql::execute(c, "UPDATE counters SET letters = 7"); });
+  EXPECT_EQ(check().drift, 1);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreContract, AnEmptySummaryIsFilledOnce) {
+  take_in({letter(1), letter(2)});
+  write([](Connection& c) { return sql::execute(c, "DELETE FROM dlq_summary"); });
+  EXPECT_EQ(check_summary(store(), "a", now_, 10 * kMinute).value().drift, 1);
+  expect_counts_are_exact();
+  EXPECT_TRUE(check_summary(store(), "a", now_, 10 * kMinute).value().skipped);
+}
+
+TEST_P(StoreContract, WhileSomebodyElseChecksNobodyDoes) {
+  ASSERT_TRUE(take_lease(store(), kSummaryLease, "b", now_, kMinute).value());
+  EXPECT_TRUE(check_summary(store(), "a", now_, 10 * kMinute).value().skipped);
+}
+
+TEST_P(StoreContract, ChoresAgeIssuesAndCheckCountsWhenTheirTimesCome) {
+  take_in({letter(1)});
+  std::string said;
+  Log log(LogFormat::kText, LogLevel::kInfo, [&](std::string_view line) { said += line; });
+  News news;
+  const SystemClock clock;
+  Chores chores(store(), news, log, clock, "a");
+  const auto run = [&](Duration later) {
+    now_ += later;
+    chores.run_due({Instant(Duration(ms(now_))), now_});
+  };
+  const auto state = [&] { return number("SELECT state FROM issues"); };
+  run(Duration(0));
+  EXPECT_EQ(state(), static_cast<int>(IssueState::kNew));
+  write([](Connection& c) { return sql::execute(c, "UPDATE dlq_summary SET dead_count = 9"); });
+  run(5 * kMinute);
+  EXPECT_EQ(news.drift(), 0U) << "not its time yet";
+  run(6 * kMinute);
+  EXPECT_EQ(news.drift(), 1U);
+  EXPECT_NE(said.find("summary_drift"), std::string::npos) << said;
+  expect_counts_are_exact();
+  run(kIssueIsNewFor);
+  EXPECT_EQ(state(), static_cast<int>(IssueState::kActive));
+  EXPECT_EQ(news.drift(), 1U);
+}
+
+}  // namespace
+}  // namespace bartleby::contract

@@ -1,0 +1,80 @@
+// office.db as a file: who may open it, and what is said when not.
+#include "adapters/store/sqlite/sqlite_store.h"
+
+#include <gtest/gtest.h>
+
+#include "adapters/sqlite/sqlite.h"
+#include "adapters/store/sqlite/schema.h"
+#include "tests/support/scratch_folder.h"
+
+namespace bartleby::sqlite_store {
+namespace {
+
+class SqliteStoreFile : public testing::Test {
+ protected:
+  Result<std::unique_ptr<SqliteStore>> open(std::int64_t max_pages = 0) {
+    return SqliteStore::open({.folder = folder_.path(), .max_pages = max_pages});
+  }
+  sqlite::Database raw() { return sqlite::Database::open(path(), sqlite::Open::kReadWrite).value(); }
+  std::string path() const { return folder_.path() + "/office.db"; }
+
+  support::ScratchFolder folder_;
+};
+
+TEST_F(SqliteStoreFile, ANewFileGetsAllMigrations) {
+  ASSERT_TRUE(open());
+  EXPECT_EQ(raw().number("PRAGMA user_version").value(), static_cast<std::int64_t>(migrations().size()));
+  ASSERT_TRUE(open()) << "a second time";
+}
+
+TEST_F(SqliteStoreFile, ANewerFormatIsRefusedAndLeftAlone) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(raw().exec("PRAGMA user_version=99"));
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(refused.error().message.find("format 99"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(raw().number("PRAGMA user_version").value(), 99);
+}
+
+TEST_F(SqliteStoreFile, AFileOfAnotherProgramIsRefused) {
+  ASSERT_TRUE(raw().exec("CREATE TABLE theirs(x)"));
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("another program"), std::string::npos) << refused.error().message;
+}
+
+TEST_F(SqliteStoreFile, OneProcessAtATime) {
+  const auto first = open();
+  ASSERT_TRUE(first);
+  const auto second = open();
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kFenced);
+}
+
+TEST_F(SqliteStoreFile, AFullDiskIsSaidAndWritingGoesOnWhenThereIsRoom) {
+  ASSERT_TRUE(open());
+  const std::int64_t pages = raw().number("PRAGMA page_count").value();
+  const std::string large(100000, 'x');
+  const auto put = [&](Connection& c) -> Result<void> {
+    auto statement = c.statement("INSERT INTO payloads(letter, life, stack, bytes) VALUES(1, 1, '', $1)");
+    if (!statement) return std::unexpected(statement.error());
+    Rows rows(**statement);
+    rows << Blob{large};
+    return rows.run();
+  };
+  {
+    const auto full = open(pages + 2);
+    ASSERT_TRUE(full);
+    const auto refused = (*full)->write(put);
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().retryable);
+    EXPECT_NE(refused.error().message.find("full"), std::string::npos) << refused.error().message;
+  }
+  const auto roomy = open();
+  ASSERT_TRUE(roomy);
+  EXPECT_TRUE((*roomy)->write(put));
+}
+
+}  // namespace
+}  // namespace bartleby::sqlite_store
