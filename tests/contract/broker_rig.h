@@ -46,6 +46,8 @@ class BrokerRig {
   // How long a test waits for what must happen, and how long it looks on while something must not.
   virtual Duration limit() const { return Duration(60000); }
   virtual Duration quiet() const { return Duration(2000); }
+  // After which a request that is late has come.
+  virtual Duration late() const { return Duration(15000); }
 
   // A topic or group that no other test uses.
   virtual std::string fresh(const std::string& what) { return what + "-" + std::to_string(++names_); }

@@ -65,6 +65,9 @@ class KafkaRig : public BrokerRig {
   explicit KafkaRig(kafka::Options options) {
     options.bootstrap = RealKafka::bootstrap();
     options.request_limit = Duration(30000);  // of a busy machine
+    options.log = [](int level, std::string_view text) {  // shown where a test fails
+      if (level <= 5) std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    };
     if (options.bootstrap.empty()) {
       why_ = "scripts/kafka could not start Apache Kafka here; what it said is above";
       return;
@@ -92,6 +95,7 @@ class KafkaRig : public BrokerRig {
   Instant now() const override {
     return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
   }
+  Duration late() const override { return Duration(500); }  // it is sent while the write is resolved
   std::string fresh(const std::string& what) override {
     static std::uint64_t names = 0;
     return what + "-" + std::to_string(::getpid()) + "-" + std::to_string(++names);

@@ -5,11 +5,15 @@
 #include <charconv>
 #include <thread>
 
+#include "adapters/broker/kafka/held_properties.h"
+
 namespace bartleby::kafka {
 namespace {
 
 constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory
 constexpr std::int64_t kDefaultMaxMessage = 1048588;
+constexpr Duration kReachLimit{2000};           // until a cluster counts as away
+constexpr std::chrono::seconds kReachAgain{1};  // until it is asked again
 
 int milliseconds(Duration d) { return static_cast<int>(d.count()); }
 
@@ -68,7 +72,7 @@ using ResourcePtr = std::unique_ptr<rd_kafka_ConfigResource_t, DestroyWith<rd_ka
 Result<std::shared_ptr<Admin>> Admin::open(Options options) {
   for (const auto& [name, value] : options.properties)
     if (const auto why = held_property(name))
-      return fail(ErrorCode::kInvalid, "Kafka: " + name + " may not be set: " + *why);
+      return fail(ErrorCode::kInvalid, "Kafka: " + name + " may not be set: " + std::string(*why));
   auto kept = std::make_unique<const Options>(std::move(options));
   auto handle = make_handle(RD_KAFKA_PRODUCER, *kept, {{"allow.auto.create.topics", "false"}});
   if (!handle) return std::unexpected(handle.error());
@@ -94,6 +98,21 @@ Result<EventPtr> Admin::answer(rd_kafka_queue_t* queue, const std::string& what)
   if (const rd_kafka_resp_err_t err = rd_kafka_event_error(event.get()); err != RD_KAFKA_RESP_ERR_NO_ERROR)
     return fail(code_of(err), "Kafka: " + what + ": " + rd_kafka_event_error_string(event.get()));
   return event;
+}
+
+Result<void> Admin::reached() {
+  const std::lock_guard one_at_a_time(reaching_);
+  if (reached_at_ != Clock::time_point{} && Clock::now() - reached_at_ < kReachAgain) return reached_;
+  const rd_kafka_metadata_t* read = nullptr;
+  // Of no topic at all: the question is only whether somebody answers.
+  const rd_kafka_resp_err_t err = rd_kafka_metadata(handle_.get(), 0, nullptr, &read, milliseconds(kReachLimit));
+  const MetadataPtr ignored(read);
+  if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+    reached_ = {};
+  else
+    reached_ = error_of(err, "Kafka at " + options_->bootstrap + " does not answer: is it running, may we reach it?");
+  reached_at_ = Clock::now();
+  return reached_;
 }
 
 // ---- Topics ------------------------------------------------------------------------------------------
@@ -302,6 +321,8 @@ Result<Offset> Admin::end_told(rd_kafka_event_t* event) {
 }
 
 Result<Offset> Admin::end_of(const TopicPartition& tp, End which) {
+  // People ask for many of these in a row: a cluster that is away must not cost a limit each.
+  if (const auto there = reached(); !there) return std::unexpected(there.error());
   const auto limit = Clock::now() + options_->request_limit;
   for (;;) {
     const auto topic = known(tp.topic);

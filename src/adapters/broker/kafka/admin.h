@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class Admin {
 
   const Options& options() const { return *options_; }
 
+  // Whether the cluster answers: asked once in a while, and not waited for long.
+  Result<void> reached();
+
   // ---- Topics
   Result<std::vector<TopicSpec>> topics();
   Result<TopicSpec> describe(const std::string& topic);
@@ -33,6 +37,8 @@ class Admin {
   // The same as `describe`, from memory where that is not too old.
   Result<TopicSpec> known(const std::string& topic);
   void forget(const std::string& topic);
+  // Those that we may not write to.
+  Result<std::set<std::string>> forbidden(const std::set<std::string>& topics);
 
   // ---- Offsets
   // Stable; waits, up to the limit, while a transaction on one of them is pending.
@@ -69,8 +75,11 @@ class Admin {
 
   const std::unique_ptr<const Options> options_;
   HandlePtr handle_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of `known_`
   std::map<std::string, Known> known_;
+  std::mutex reaching_;  // of the next block
+  Clock::time_point reached_at_{};
+  Result<void> reached_;
 };
 
 }  // namespace bartleby::kafka

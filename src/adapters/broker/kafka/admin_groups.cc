@@ -1,5 +1,7 @@
-// Offsets of groups, and what changes a log from outside.
+// Offsets of groups, rights, and what changes a log from outside.
+#include <algorithm>
 #include <array>
+#include <span>
 #include <thread>
 
 #include "adapters/broker/kafka/admin.h"
@@ -12,6 +14,7 @@ using ListGroupOffsetsPtr =
 using AlterGroupOffsetsPtr =
     std::unique_ptr<rd_kafka_AlterConsumerGroupOffsets_t, DestroyWith<rd_kafka_AlterConsumerGroupOffsets_destroy>>;
 using DeleteRecordsPtr = std::unique_ptr<rd_kafka_DeleteRecords_t, DestroyWith<rd_kafka_DeleteRecords_destroy>>;
+using TopicsPtr = std::unique_ptr<rd_kafka_TopicCollection_t, DestroyWith<rd_kafka_TopicCollection_destroy>>;
 using AclPtr = std::unique_ptr<rd_kafka_AclBinding_t, DestroyWith<rd_kafka_AclBinding_destroy>>;
 
 // The answer's one group, with errors of its partitions.
@@ -132,6 +135,31 @@ Result<void> Admin::delete_before(const TopicPartition& tp, Offset offset) {
   if (told->cnt == 1 && told->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR)
     return error_of(told->elems[0].err, "Kafka: deleting records of " + tp.topic);
   return {};
+}
+
+Result<std::set<std::string>> Admin::forbidden(const std::set<std::string>& topics) {
+  std::vector<const char*> names;
+  for (const std::string& topic : topics) names.push_back(topic.c_str());
+  const TopicsPtr asked(rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
+  const AdminOptionsPtr how = admin_options(RD_KAFKA_ADMIN_OP_DESCRIBETOPICS);
+  const ErrorPtr ignored(rd_kafka_AdminOptions_set_include_authorized_operations(how.get(), 1));
+  const QueuePtr queue = new_queue();
+  rd_kafka_DescribeTopics(handle_.get(), asked.get(), how.get(), queue.get());
+  const auto event = answer(queue.get(), "rights on topics");
+  if (!event) return std::unexpected(event.error());
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_DescribeTopics_result(event->get());
+  const auto** told = rd_kafka_DescribeTopics_result_topics(result, &count);
+  std::set<std::string> found;
+  for (const rd_kafka_TopicDescription_t* topic : std::span(told, count)) {
+    const rd_kafka_error_t* error = rd_kafka_TopicDescription_error(topic);
+    const bool hidden = error != nullptr && rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    std::size_t rights = 0;
+    const rd_kafka_AclOperation_t* may = rd_kafka_TopicDescription_authorized_operations(topic, &rights);
+    const bool writable = std::ranges::count(std::span(may, rights), RD_KAFKA_ACL_OPERATION_WRITE) > 0;
+    if (hidden || (error == nullptr && !writable)) found.insert(rd_kafka_TopicDescription_name(topic));
+  }
+  return found;
 }
 
 // A topic with any rule allows what its rules allow and nothing else: one that allows to describe it forbids to write.

@@ -181,9 +181,9 @@ Result<std::vector<Written>> KafkaBroker::produce_with(const std::vector<Record>
     return refused(first.why, records[first.index].topic);
   }
   movers_.erase(cursor.group);  // the next one ends what may be open
-  return fail(report.shut_out ? ErrorCode::kFenced : ErrorCode::kUnavailable,
-              "Kafka: the cursor of " + cursor.group + ": " +
-                  (report.shut_out ? "another process moves it" : report.message.empty() ? "no answer" : report.message));
+  if (report.shut_out) return fail(ErrorCode::kFenced, "another process moves the cursor of " + cursor.group);
+  return fail(ErrorCode::kUnavailable,
+              "Kafka: the cursor of " + cursor.group + ": " + (report.message.empty() ? "no answer" : report.message));
 }
 
 // ---- Reading -------------------------------------------------------------------------------------------

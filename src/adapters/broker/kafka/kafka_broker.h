@@ -38,6 +38,7 @@ class KafkaBroker : public Broker {
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override;
   Result<std::vector<Written>> produce(const std::vector<Record>& records) override;
   Result<std::vector<Written>> produce_with(const std::vector<Record>& records, const Cursor& cursor) override;
+  Result<void> writable() override { return admin_->reached(); }
   Result<std::vector<TopicSpec>> topics() override;
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;

@@ -286,6 +286,8 @@ void KafkaMember::do_write(Write write) {
 void KafkaMember::written(const WriteReport& report) {
   writing_ = false;
   if (report.answer.result == WriteResult::kUnknown) unresolved_ = Unresolved{report.answer.serial, writing_tps_};
+  if (report.answer.result == WriteResult::kNotDone && !report.message.empty() && admin_->options().log)
+    admin_->options().log(5, "a write of group " + spec_.group + " was not done: " + report.message);
   push(report.answer);
   if (report.failed)
     failed(report.shut_out, report.shut_out ? "another writer uses " + transactional_id_ : report.message);

@@ -1,13 +1,12 @@
 // What the Kafka broker is told: where it is, librdkafka's properties, and a limit for everything that grows or waits.
 //
-// Plain data. Properties are handed to librdkafka as they are, except those that hold the guarantees: `held_property`
-// says why one of them may not be set.
+// Plain data. Properties are handed to librdkafka as they are, except those that hold the guarantees
+// (held_properties.h).
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,8 +34,5 @@ struct Options {
   std::size_t slice_bytes = std::size_t{1} << 20;
   std::size_t outbox_bytes = std::size_t{8} << 20;
 };
-
-// The reason why a property may not be set, and where else to say it; nothing: it may.
-std::optional<std::string> held_property(std::string_view name);
 
 }  // namespace bartleby::kafka

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "adapters/broker/kafka/records.h"
@@ -181,8 +182,10 @@ WriteReport Transactions::write(const WriteOrder& order) {
   if (step.well() && !await_reports(deadline)) step = {RD_KAFKA_RESP_ERR__TIMED_OUT, true, false, "no reports"};
   std::vector<RefusedRecord> to_blame = blamed(order);
   if (step.well() && to_blame.empty() &&
-      std::ranges::any_of(deliveries_, [](const Delivery& d) { return d.err != RD_KAFKA_RESP_ERR_NO_ERROR; }))
+      std::ranges::any_of(deliveries_, [](const Delivery& d) { return d.err != RD_KAFKA_RESP_ERR_NO_ERROR; })) {
     step = {RD_KAFKA_RESP_ERR__FAIL, true, false, "a record was not delivered"};
+    to_blame = denied(order);
+  }
   if (step.well() && to_blame.empty()) step = send_offsets(order, deadline);
   if (!step.well() || !to_blame.empty()) {
     take_back(deadline);
@@ -272,18 +275,45 @@ bool Transactions::await_reports(Deadline deadline) {
 }
 
 std::vector<RefusedRecord> Transactions::blamed(const WriteOrder& order) {
-  std::vector<RefusedRecord> all, certain;
+  std::vector<RefusedRecord> all, certain, missing;
+  std::map<std::string, bool> gone;  // topics of records whose time was over
   for (std::size_t i = 0; i < deliveries_.size(); ++i) {
     const auto why = refusal_of(deliveries_[i].err);
     if (!why) continue;
-    const auto topic = admin_->known(order.records[i].topic);
-    admin_->forget(order.records[i].topic);
+    const std::string& name = order.records[i].topic;
     all.push_back({i, *why});
+    if (*why == Refusal::kTimeout) {
+      // A topic that is gone holds up the whole transaction until its records' time is over, all of them alike.
+      const auto [at, fresh] = gone.try_emplace(name, false);
+      if (fresh) {
+        const auto there = admin_->describe(name);
+        at->second = !there && there.error().code == ErrorCode::kNotFound;
+      }
+      if (at->second) missing.push_back({i, Refusal::kUnknownTopic});
+      continue;
+    }
     // A batch is refused whole; only one that is too large by itself is to blame, where there is one.
+    const auto topic = admin_->known(name);
     if (*why != Refusal::kTooLarge || !topic || wire_size(order.records[i]) > topic->max_message)
       certain.push_back({i, *why});
   }
+  for (const RefusedRecord& one : all) admin_->forget(order.records[one.index].topic);  // people may change it
+  if (!missing.empty()) return missing;
   return certain.empty() ? all : certain;
+}
+
+// A topic that the broker does not let us write to fails the transaction before any record is sent, and all of them are
+// reported alike: whose it is must be asked for.
+std::vector<RefusedRecord> Transactions::denied(const WriteOrder& order) {
+  const Step why = step_of(rd_kafka_begin_transaction(producer_.get()));  // one is open already: it tells its error
+  if (refusal_of(why.code) != Refusal::kDenied) return {};
+  std::set<std::string> topics;
+  for (const Record& record : order.records) topics.insert(record.topic);
+  const auto forbidden = admin_->forbidden(topics);
+  std::vector<RefusedRecord> refused;
+  for (std::size_t i = 0; forbidden && i < order.records.size(); ++i)
+    if (forbidden->contains(order.records[i].topic)) refused.push_back({i, Refusal::kDenied});
+  return refused;
 }
 
 Transactions::Step Transactions::send_offsets(const WriteOrder& order, Deadline deadline) {

@@ -70,6 +70,7 @@ class Transactions {
   Step send_offsets(const WriteOrder& order, Deadline deadline);
   Step commit(Deadline deadline);
   std::vector<RefusedRecord> blamed(const WriteOrder& order);
+  std::vector<RefusedRecord> denied(const WriteOrder& order);
   void take_back(Deadline deadline);
   WriteReport report(const WriteOrder& order, WriteResult result, std::vector<RefusedRecord> refused = {}) const;
   WriteReport gone_wrong(const WriteOrder& order, const Step& step);
