@@ -74,6 +74,8 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
     dlq->position = next(record.offset);
     look_at(event.dlq, *dlq, std::move(record), now, batch.letters);
   }
+  // What is left up to the end are ends of transactions, or records that are gone.
+  if (event.records.empty()) dlq->position = std::max(dlq->position, event.log_end);
   give_up_parts(event.dlq, *dlq, now, batch.letters);
   dlq->done_to = std::max(dlq->done_to, dlq->position);
   // Not `done_to`: after a start what lies between the two is still being read again.

@@ -78,8 +78,15 @@ struct WorkerConfig {
   EngineConfig engine() const;
 };
 
+struct KafkaConfig {
+  std::string bootstrap;
+  bool consumer_protocol = false;
+  std::map<std::string, std::string> properties;  // of librdkafka
+};
+
 struct BrokerConfig {
-  std::string name;  // the embedded log is the only kind
+  std::string name;
+  std::optional<KafkaConfig> kafka;  // absent: the embedded log
 };
 
 struct HeartbeatConfig {

@@ -11,9 +11,9 @@
 #include <mutex>
 #include <thread>
 
-#include "adapters/broker/embedded/embedded_broker.h"
 #include "adapters/counters/embedded/embedded_counters.h"
 #include "adapters/handler/http/http_handler.h"
+#include "base/lock_file.h"
 #include "base/version.h"
 #include "codec/journal.h"
 #include "runtime/heartbeats.h"
@@ -24,6 +24,7 @@
 #include "server/http_server.h"
 #include "server/routes/routes.h"
 #include "wiring/admission.h"
+#include "wiring/brokers.h"
 #include "wiring/config_environment.h"
 #include "wiring/office.h"
 #include "wiring/office_key.h"
@@ -70,7 +71,9 @@ struct Instance::Parts {
   Log& log;
   const std::function<void(const std::string&)> broken;
 
-  std::unique_ptr<embedded::EmbeddedBroker> broker;
+  std::optional<LockFile> folder;                          // locked, where no log does it
+  std::map<std::string, std::unique_ptr<Broker>> brokers;  // by name
+  Broker* broker = nullptr;                                // the first
   OfficeKey office_key;
   std::unique_ptr<Counters> counters;
   std::unique_ptr<Office> office;  // none without the role
@@ -87,9 +90,11 @@ struct Instance::Parts {
   std::unique_ptr<Heartbeats> heartbeats;
   std::jthread ticker;
 
+  Result<void> own_folder();
   Result<void> bury();
   struct Prepared {
     WorkerSpec spec;
+    Broker* broker = nullptr;
     std::shared_ptr<PullHandler> pull;
   };
   Result<Prepared> prepare_worker(const WorkerConfig& config);
@@ -105,20 +110,42 @@ struct Instance::Parts {
   void hand_over(const std::string& name);
 };
 
+// The embedded log locks the folder that it is in; without one it is ours to do: two processes with one flight recorder
+// would bury each other.
+Result<void> Instance::Parts::own_folder() {
+  const bool has_log = std::ranges::any_of(config.brokers, [](const BrokerConfig& b) { return !b.kafka; });
+  if (has_log) return {};
+  std::error_code failed;
+  std::filesystem::create_directories(config.data_dir, failed);
+  if (failed) return fail(ErrorCode::kUnavailable, config.data_dir + ": cannot make this folder: " + failed.message());
+  auto taken = LockFile::take(config.data_dir + "/process.lock");
+  if (!taken) return std::unexpected(taken.error());
+  folder.emplace(std::move(*taken));
+  return {};
+}
+
 // Whoever ran when the last process died is named in the journal of its message; whoever owns the partition reads it.
 Result<void> Instance::Parts::bury() {
-  std::vector<Record> records;
+  std::map<Broker*, std::vector<Record>> records;
   for (const Casualty& c : recorder->casualties()) {
-    if (c.flight.journal.empty() || !broker->describe(c.flight.journal)) continue;  // the topic was deleted since
+    if (c.flight.journal.empty()) continue;
+    Broker* at = nullptr;
+    for (const auto& [name, one] : brokers) {
+      const auto there = one->describe(c.flight.journal);
+      if (there) at = one.get();
+      if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
+    }
+    if (at == nullptr) continue;  // the topic was deleted since
     const JournalEntry obituary = c.obituary();
-    records.push_back({c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
+    records[at].push_back(
+        {c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
     log.warning("process_died_in_handler", {{"journal", c.flight.journal},
                                             {"partition", c.flight.partition.v},
                                             {"offset", c.flight.offset.v},
                                             {"faulting", c.faulting}});
   }
-  if (!records.empty())
-    if (const auto written = broker->produce(records); !written) return std::unexpected(written.error());
+  for (const auto& [at, theirs] : records)
+    if (const auto written = at->produce(theirs); !written) return std::unexpected(written.error());
   recorder->forget_casualties();
   return {};
 }
@@ -168,6 +195,11 @@ Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfi
 Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerConfig& c) {
   Prepared prepared;
   WorkerSpec& spec = prepared.spec;
+  // Brokers are opened when the process starts; one that a reload names for the first time is not there.
+  const auto broker_of = brokers.find(c.broker);
+  if (broker_of == brokers.end())
+    return fail(ErrorCode::kInvalid, "worker " + c.name + ": brokers." + c.broker + " counts at the next start");
+  prepared.broker = broker_of->second.get();
   spec.name = c.name;
   spec.group = c.group;
   spec.cluster = config.cluster_id;
@@ -217,7 +249,7 @@ std::unique_ptr<Heartbeats> Instance::Parts::make_heartbeats() {
 
 void Instance::Parts::start_worker(Prepared prepared) {
   const std::string name = prepared.spec.name;
-  auto worker = std::make_shared<Worker>(std::move(prepared.spec), *broker, clock, log, broken);
+  auto worker = std::make_shared<Worker>(std::move(prepared.spec), *prepared.broker, clock, log, broken);
   const std::lock_guard lock(mutex);
   running[name] = {std::move(worker), std::move(prepared.pull)};
 }
@@ -271,24 +303,13 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   raise_open_files();
   auto parts = std::make_unique<Parts>(std::move(config), handlers, clock, log, std::move(broken));
   Parts& p = *parts;
-  embedded::Options options;
-  options.folder = p.config.data_dir;
-  options.clock = embedded::machine_clock([&clock] { return clock.now().wall; });
-  options.chore_told = [&log](std::string_view chore, const Result<void>& result) {
-    if (result)
-      log.info("log_chore_works_again", {{"chore", chore}});
-    else
-      log.error("log_chore_failed", {{"chore", chore}, {"why", result.error().message}});
-  };
-  options.writable_told = [&log](const Result<void>& writable) {
-    if (writable)
-      log.info("log_writable_again");
-    else
-      log.error("log_not_writable", {{"why", writable.error().message}});
-  };
-  auto broker = embedded::EmbeddedBroker::open(std::move(options));
-  if (!broker) return std::unexpected(broker.error());
-  p.broker = std::move(*broker);
+  if (auto owned = p.own_folder(); !owned) return std::unexpected(owned.error());
+  for (const BrokerConfig& one : p.config.brokers) {
+    auto opened = open_broker(one, p.config.data_dir, clock, log);
+    if (!opened) return std::unexpected(opened.error());
+    p.brokers[one.name] = std::move(*opened);
+  }
+  p.broker = p.brokers.at(p.config.brokers.front().name).get();
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
   auto key = office_key(p.config.data_dir);
   if (!key) return std::unexpected(key.error());
@@ -313,7 +334,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
 
   p.services.version = kVersion;
   p.services.cluster = p.config.cluster_id;
-  p.services.broker = p.broker.get();
+  p.services.broker = p.broker;
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
   if (p.office) p.services.store = &p.office->store(), p.services.news = &p.office->news();

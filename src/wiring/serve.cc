@@ -22,19 +22,23 @@ constexpr int kUsage = 2;
 
 constexpr std::string_view kHelp =
     R"(usage: bartleby serve [-c FILE] [--data-dir DIR] [--listen ADDRESS:PORT] [--to URL --topic TOPIC]
+                      [--kafka HOST:PORT]
 
-Runs workers and the HTTP API on the embedded log. Without a file it runs with defaults: nothing else is needed.
+Runs workers, the office and the HTTP API on the embedded log, or on Kafka. Without a file it runs with defaults:
+nothing else is needed.
 
   -c FILE            the configuration; without it ./bartleby.yaml where there is one
   --data-dir DIR     where topics and offsets are kept            (default ./bartleby-data)
   --listen A:P       where the API listens; loopback only         (default 127.0.0.1:1853)
   --to URL           one worker that posts every message there; wants --topic
   --topic TOPIC      what that worker reads; it has the topic's name
+  --kafka HOST:PORT  Apache Kafka instead of the embedded log; without workers it is an office for the dlqs there
   --log text|json    how events are written to stderr             (default text)
 
   bartleby serve
   bartleby serve --topic orders --to http://localhost:3000/orders
   bartleby serve -c bartleby.yaml
+  bartleby serve --kafka localhost:9092
 
 SIGTERM stops it cleanly, SIGHUP reads the configuration again.
 )";
@@ -81,7 +85,8 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
       name = name.substr(0, equals);
     }
     const bool known = name == "-c" || name == "--config" || name == "--data-dir" || name == "--listen" ||
-                       name == "--to" || name == "--topic" || name == "--log" || name == "--roles";
+                       name == "--to" || name == "--topic" || name == "--log" || name == "--roles" ||
+                       name == "--kafka";
     if (!known) return refuse("unknown option '" + std::string(name) + "'");
     if (!value) {
       if (i + 1 == arguments.size()) return refuse("'" + std::string(name) + "' wants a value");
@@ -92,6 +97,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     if (name == "--listen") options.flags.push_back({"--listen", {"listen"}, *value});
     if (name == "--log") options.flags.push_back({"--log", {"log", "format"}, *value});
     if (name == "--roles") options.flags.push_back({"--roles", {"roles"}, *value});
+    if (name == "--kafka") options.flags.push_back({"--kafka", {"brokers", "main", "kafka", "bootstrap"}, *value});
     if (name == "--to") to = *value;
     if (name == "--topic") topic = *value;
   }
