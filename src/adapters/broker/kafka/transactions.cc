@@ -189,7 +189,10 @@ WriteReport Transactions::write(const WriteOrder& order) {
   if (step.well() && to_blame.empty()) step = send_offsets(order, deadline);
   if (!step.well() || !to_blame.empty()) {
     take_back(deadline);
-    if (!to_blame.empty()) return report(order, WriteResult::kRefused, std::move(to_blame));
+    if (!to_blame.empty()) {
+      drop_broken();
+      return report(order, WriteResult::kRefused, std::move(to_blame));
+    }
     if (step.code == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE) return report(order, WriteResult::kRefused);
     return gone_wrong(order, step);
   }
@@ -353,6 +356,16 @@ void Transactions::take_back(Deadline deadline) {
   const Step step = step_of(rd_kafka_abort_transaction(
       producer_.get(), left(std::max(deadline, Clock::now() + admin_->options().message_limit))));
   if (step.well() || step.fatal) return;
+  reports_.reset();
+  producer_.reset();
+}
+
+// The abort of a transaction in which nothing has begun yet breaks the producer; the next write takes another one.
+void Transactions::drop_broken() {
+  std::array<char, 512> text{};
+  if (!producer_) return;
+  const rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(producer_.get(), text.data(), text.size());
+  if (fatal == RD_KAFKA_RESP_ERR_NO_ERROR || fenced(fatal)) return;
   reports_.reset();
   producer_.reset();
 }

@@ -72,6 +72,7 @@ class Transactions {
   std::vector<RefusedRecord> blamed(const WriteOrder& order);
   std::vector<RefusedRecord> denied(const WriteOrder& order);
   void take_back(Deadline deadline);
+  void drop_broken();
   WriteReport report(const WriteOrder& order, WriteResult result, std::vector<RefusedRecord> refused = {}) const;
   WriteReport gone_wrong(const WriteOrder& order, const Step& step);
   WriteReport in_doubt(const WriteOrder& order);
