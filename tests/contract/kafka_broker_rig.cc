@@ -146,6 +146,52 @@ RigFactory classic() {
   return {"Classic", [] { return std::make_unique<KafkaRig>(kafka::Options{}); }};
 }
 
+// What no other broker can be made to do.
+class KafkaAlone : public BrokerContract {};
+
+TEST_P(KafkaAlone, AReaderThatWasNotWhereItWasToldToBeginEndsItsMember) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  dynamic_cast<kafka::KafkaBroker&>(broker()).skip_at_next_start(*a, 2);
+  const PartitionRef ref = reading(a, tp, Offset(1));
+  ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
+  const auto* failed = a.find<MemberFailed>([](const MemberFailed&) { return true; });
+  EXPECT_NE(failed->message.find("from offset 1 to 3, but there is a message at 1"), std::string::npos)
+      << failed->message;
+  EXPECT_TRUE(a.records(ref).empty());
+  EXPECT_EQ(a.end(ref), std::nullopt);
+}
+
+TEST_P(KafkaAlone, AReaderThatBeganAtTheEndOfTheLogInsteadEndsItsMember) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  dynamic_cast<kafka::KafkaBroker&>(broker()).skip_at_next_start(*a, 4);
+  const PartitionRef ref = reading(a, tp, Offset(0));
+  ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
+  EXPECT_EQ(a.end(ref), std::nullopt);
+}
+
+TEST_P(KafkaAlone, WhatATransactionLeavesOutIsNoLoss) {
+  const TopicPartition tp{topic(), Partition(0)}, to{topic(1, false, 1000), Partition(0)};
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  const PartitionRef ref = assigned(a, tp);
+  write_until_done(a, {out(to, "k", "0")}, {{ref, Offset(0), ""}});
+  write_until_done(a, {out(to, "k", "1")}, {{ref, Offset(0), ""}});
+  Probe& b = join(rig().fresh("group"), {to.topic});
+  const PartitionRef reader = reading(b, to, Offset(1));  // the first one's end
+  ASSERT_TRUE(await([&] { return b.end(reader).has_value() && *b.end(reader) >= Offset(4); }));
+  EXPECT_EQ(values(b.records(reader)), (std::vector<std::string>{"1"}));
+  b->start(reader, Offset(0));  // again, while it is read
+  ASSERT_TRUE(await([&] { return b.records(reader).size() == 3; }));
+  EXPECT_EQ(values(b.records(reader)), (std::vector<std::string>{"1", "0", "1"}));
+  EXPECT_EQ(b.count<MemberFailed>(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(classic()),
+                         [](const auto& instance) { return instance.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Kafka, BrokerContract, testing::Values(classic()),
                          [](const auto& instance) { return instance.param.name; });
 

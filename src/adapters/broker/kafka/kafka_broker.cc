@@ -238,6 +238,10 @@ void KafkaBroker::fate_of_next_write(Member& member, WriteFate fate) {
   dynamic_cast<KafkaMember&>(member).set_fate(fate);
 }
 
+void KafkaBroker::skip_at_next_start(Member& member, std::int64_t offsets) {
+  dynamic_cast<KafkaMember&>(member).set_skip(offsets);
+}
+
 void KafkaBroker::kill(std::unique_ptr<Member> member) { dynamic_cast<KafkaMember&>(*member).die(); }
 
 }  // namespace bartleby::kafka

@@ -46,6 +46,7 @@ class KafkaBroker : public Broker {
   // ---- For tests: members must be of this broker.
   Admin& admin() { return *admin_; }
   void fate_of_next_write(Member& member, WriteFate fate);
+  void skip_at_next_start(Member& member, std::int64_t offsets);  // as if librdkafka had not begun where it was told
   void kill(std::unique_ptr<Member> member);
 
  private:

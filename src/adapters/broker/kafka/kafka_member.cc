@@ -190,7 +190,8 @@ void KafkaMember::start(PartitionRef ref, Offset from) {
     if (mine == nullptr) return;
     mine->run = run;
     mine->reading = false;
-    mine->seek = from;
+    mine->start_at = from;
+    forget_doubt(*mine);
   });
 }
 
@@ -287,6 +288,10 @@ void KafkaMember::set_fate(WriteFate fate) {
   order([this, fate] { next_fate_ = fate; });
 }
 
+void KafkaMember::set_skip(std::int64_t offsets) {
+  order([this, offsets] { next_skip_ = offsets; });
+}
+
 // ---- The I/O thread ------------------------------------------------------------------------------------
 
 void KafkaMember::work() {
@@ -305,7 +310,7 @@ void KafkaMember::work() {
     if (alive_) {
       serve_group();
       serve_answers();
-      seek();
+      begin_reading();
       busy = serve_partitions() || busy;
       busy = serve_ranges() || busy;
       look_at_limits();
@@ -324,22 +329,8 @@ void KafkaMember::work() {
 
 void KafkaMember::rest(bool busy) {
   if (busy) return;
-  const bool seeking = std::ranges::any_of(slots_, [](const Slot& s) { return s.owned && s.seek; });
   std::unique_lock lock(io_mutex_);
-  io_wake_.wait_for(lock, seeking ? std::chrono::milliseconds(5) : kLongestRest,
-                    [this] { return ending_ || rung_ || !tasks_.empty(); });
-}
-
-bool KafkaMember::serve_ranges() {
-  std::size_t room = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    room = admin_->options().outbox_bytes - std::min(admin_->options().outbox_bytes, range_bytes_);
-  }
-  std::vector<BrokerEvent> read;
-  const bool any = reader_->serve(read, room);
-  for (BrokerEvent& event : read) push(std::move(event));
-  return any;
+  io_wake_.wait_for(lock, kLongestRest, [this] { return ending_ || rung_ || !tasks_.empty(); });
 }
 
 void KafkaMember::failed(bool shut_out, std::string message) {
@@ -367,7 +358,8 @@ void KafkaMember::close_group() {
   if (!consumer_) return;
   for (Slot& slot : slots_) drop_queue(slot);
   if (revoking_) {
-    const ErrorPtr ignored(rd_kafka_incremental_unassign(consumer_.get(), revoking_.get()));
+    const ListPtr list = take_attached(revoking_.get());
+    const ErrorPtr ignored(rd_kafka_incremental_unassign(consumer_.get(), list.get()));
     revoking_.reset();
   }
   const QueuePtr queue(rd_kafka_queue_new(consumer_.get()));

@@ -4,7 +4,8 @@
 // order of asking, takes librdkafka's events, and puts ours where `poll` finds them. Two more threads make the calls
 // that block: one writes, one fences. A partition has a queue of its own, which is not served while it is closed or
 // not polled: nothing is paused, and what is buffered is one slice here and librdkafka's own limit there. It fails
-// (`MemberFailed`) when another writer uses its transactional id, and when the cluster will not have it.
+// (`MemberFailed`) when another writer uses its transactional id, when the cluster will not have it, and when
+// messages that are in the log were not read.
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,7 @@ class KafkaMember : public Member {
 
   // ---- For tests (faults.h)
   void set_fate(WriteFate fate);
+  void set_skip(std::int64_t offsets);
   void die();  // without a word to the group
 
  private:
@@ -76,16 +78,23 @@ class KafkaMember : public Member {
   void end(bool leaving);
 
   // ---- The I/O thread's
+  // What was read behind a jump waits here until the log was asked what lies between.
+  struct Doubt {
+    std::uint64_t request = 0;
+    Offset from, to;
+    std::vector<std::pair<BrokerEvent, std::size_t>> held;  // with their bytes
+  };
   struct Slot {
     TopicPartition tp;
     Epoch epoch;
     bool owned = false;
-    bool revoked = false;
-    bool reading = false;        // `start` was carried out
-    std::optional<Offset> seek;  // `start` was asked for
+    bool reading = false;            // `start` was carried out
+    std::optional<Offset> start_at;  // `start` was asked for
     std::uint32_t run = 0;
     Offset position;
     QueuePtr queue;
+    bool unproven = false;  // what comes next must be what is next in the log
+    std::optional<Doubt> doubt;
   };
   enum class Asked : std::uint8_t { kOffsets, kResolve, kLogRange, kOutOfRange };
   struct Ask {
@@ -105,17 +114,22 @@ class KafkaMember : public Member {
   void work();
   void rest(bool busy);
   Slot* slot(PartitionRef ref);
-  void serve_group();
-  void rebalance(rd_kafka_event_t* event);
+  // `answered`: what the group asks for now may have been answered already, by an unassign of ours that it crossed.
+  void serve_group(bool answered = false);
   void assigned(const rd_kafka_topic_partition_list_t* list);
-  void revoked(const rd_kafka_topic_partition_list_t* list);
+  void revoked(const rd_kafka_topic_partition_list_t* list, bool lost);
+  bool given_up() const;
   void answer_revoke();
+  ListPtr take_attached(const rd_kafka_topic_partition_list_t* list);
   void lose(Slot& slot, std::uint32_t index);
   void drop_queue(Slot& slot);
-  void seek();
+  void begin_reading();
   bool serve_partitions();
   bool serve_partition(std::uint32_t index);
   bool serve_ranges();
+  void doubt(Slot& slot, Offset to);
+  void explained(const RangeRead& read);
+  void forget_doubt(Slot& slot);
   void out_of_range(std::uint32_t index);
   void serve_answers();
   void answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* event, bool& over);
@@ -155,7 +169,9 @@ class KafkaMember : public Member {
   std::vector<Slot> slots_;
   std::uint32_t first_slot_ = 0;
   Epoch last_epoch_{0};
-  ListPtr revoking_;  // not answered yet
+  ListPtr revoking_;                   // not answered yet
+  std::set<TopicPartition> attached_;  // what librdkafka reads; never more than the group has given us
+  std::uint64_t last_doubt_ = 0;
   std::map<std::uint64_t, Ask> asks_;
   std::uint64_t last_ask_ = 0;
   bool alive_ = true;
@@ -165,6 +181,7 @@ class KafkaMember : public Member {
   std::vector<TopicPartition> writing_tps_;
   std::optional<Unresolved> unresolved_;
   std::optional<WriteFate> next_fate_;
+  std::int64_t next_skip_ = 0;
 
   Transactions transactions_;  // the writer's thread
   TaskThread writer_;

@@ -1,9 +1,8 @@
-// What a member's own thread does with the group, its partitions, and answers of the cluster.
+// What a member's own thread does with the group, with answers of the cluster, and before a write.
 #include <algorithm>
 #include <array>
 
 #include "adapters/broker/kafka/kafka_member.h"
-#include "adapters/broker/kafka/records.h"
 #include "base/assert.h"
 
 namespace bartleby::kafka {
@@ -16,14 +15,23 @@ KafkaMember::Slot* KafkaMember::slot(PartitionRef ref) {
   return found.owned && found.epoch == ref.epoch ? &found : nullptr;
 }
 
-void KafkaMember::serve_group() {
+void KafkaMember::serve_group(bool answered) {
   while (alive_) {
     const EventPtr event(rd_kafka_queue_poll(group_queue_.get(), 0));
     if (!event) return;
     const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
-    if (type == RD_KAFKA_EVENT_REBALANCE) rebalance(event.get());
-    if (type != RD_KAFKA_EVENT_ERROR) continue;
     const rd_kafka_resp_err_t err = rd_kafka_event_error(event.get());
+    if (type == RD_KAFKA_EVENT_REBALANCE) {
+      joined_ = true;
+      // librdkafka has paused every partition and goes on from where it believes it was.
+      for (Slot& slot : slots_) slot.unproven = true;
+      const auto* list = rd_kafka_event_topic_partition_list(event.get());
+      if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+        assigned(list);
+      else
+        revoked(list, answered || given_up());
+    }
+    if (type != RD_KAFKA_EVENT_ERROR) continue;
     const bool refused = err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
                          err == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION || err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
     // Anything else librdkafka tries again by itself.
@@ -32,22 +40,11 @@ void KafkaMember::serve_group() {
   }
 }
 
-void KafkaMember::rebalance(rd_kafka_event_t* event) {
-  const auto* list = rd_kafka_event_topic_partition_list(event);
-  joined_ = true;
-  if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
-    assigned(list);
-  else
-    revoked(list);
-}
-
+// A partition is ours from here on, and is not read: where, only `start` says. The group is content with an answer
+// that names no partition (docs/decisions/0011).
 void KafkaMember::assigned(const rd_kafka_topic_partition_list_t* list) {
-  ListPtr mine = make_list(static_cast<std::size_t>(list->cnt));
   std::vector<PartitionAssigned> told;
   for (int i = 0; i < list->cnt; ++i) {
-    const TopicPartition tp = where(list->elems[i]);
-    // `start` says where to read; until then nothing is served, and at the end little is fetched in vain.
-    add_to(mine, tp)->offset = RD_KAFKA_OFFSET_END;
     std::uint32_t index = 0;
     while (index < slots_.size() && slots_[index].owned) ++index;
     if (index == slots_.size()) slots_.emplace_back();
@@ -55,16 +52,13 @@ void KafkaMember::assigned(const rd_kafka_topic_partition_list_t* list) {
     Slot& slot = slots_[index];
     drop_queue(slot);
     slot = Slot{};
-    slot.tp = tp;
+    slot.tp = where(list->elems[i]);
     slot.epoch = last_epoch_;
     slot.owned = true;
-    // Detached from the consumer's queue before anything can be fetched into that.
-    slot.queue.reset(rd_kafka_queue_get_partition(consumer_.get(), tp.topic.c_str(), tp.partition.v));
-    rd_kafka_queue_forward(slot.queue.get(), nullptr);
-    ring_on(slot.queue.get(), bell_);
-    told.push_back({{index, last_epoch_}, tp});
+    told.push_back({{index, last_epoch_}, slot.tp});
   }
-  if (const ErrorPtr error{rd_kafka_incremental_assign(consumer_.get(), mine.get())})
+  const ListPtr none = make_list(0);
+  if (const ErrorPtr error{rd_kafka_incremental_assign(consumer_.get(), none.get())})
     return failed(false, "group " + spec_.group + ": " + rd_kafka_error_string(error.get()));
   {
     const std::lock_guard lock(mutex_);
@@ -73,19 +67,25 @@ void KafkaMember::assigned(const rd_kafka_topic_partition_list_t* list) {
   for (PartitionAssigned& one : told) push(std::move(one));
 }
 
-void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list) {
+// The group goes on without us. `rd_kafka_assignment_lost` alone does not tell: every assign takes that mark away.
+bool KafkaMember::given_up() const {
+  if (rd_kafka_assignment_lost(consumer_.get()) != 0) return true;
+  const GroupMetadataPtr group(rd_kafka_consumer_group_metadata(consumer_.get()));
+  if (!group || rd_kafka_consumer_group_metadata_generation_id(group.get()) < 1) return true;
+  const char* member = rd_kafka_consumer_group_metadata_member_id(group.get());
+  return member == nullptr || *member == '\0';
+}
+
+void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost) {
   revoking_.reset(rd_kafka_topic_partition_list_copy(list));
-  const bool lost = rd_kafka_assignment_lost(consumer_.get()) != 0;
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (!slot.owned || rd_kafka_topic_partition_list_find(list, slot.tp.topic.c_str(), slot.tp.partition.v) == nullptr)
       continue;
-    if (lost) {
+    if (lost)
       lose(slot, i);
-    } else {
-      slot.revoked = true;
+    else
       push(PartitionRevoked{{i, slot.epoch}});
-    }
   }
   answer_revoke();
 }
@@ -97,9 +97,18 @@ void KafkaMember::answer_revoke() {
     if (slot.owned &&
         rd_kafka_topic_partition_list_find(revoking_.get(), slot.tp.topic.c_str(), slot.tp.partition.v) != nullptr)
       return;
-  const ListPtr list = std::move(revoking_);
+  const ListPtr list = take_attached(revoking_.get());
+  revoking_.reset();
   if (const ErrorPtr error{rd_kafka_incremental_unassign(consumer_.get(), list.get())})
     failed(false, "group " + spec_.group + ": " + rd_kafka_error_string(error.get()));
+}
+
+// Those that librdkafka reads, to be unassigned: naming another one is an error.
+ListPtr KafkaMember::take_attached(const rd_kafka_topic_partition_list_t* list) {
+  ListPtr theirs = make_list(static_cast<std::size_t>(list->cnt));
+  for (int i = 0; i < list->cnt; ++i)
+    if (const TopicPartition tp = where(list->elems[i]); attached_.erase(tp) > 0) add_to(theirs, tp);
+  return theirs;
 }
 
 void KafkaMember::lose(Slot& slot, std::uint32_t index) {
@@ -115,93 +124,10 @@ void KafkaMember::lose(Slot& slot, std::uint32_t index) {
 }
 
 void KafkaMember::drop_queue(Slot& slot) {
+  forget_doubt(slot);
   if (!slot.queue) return;
   rd_kafka_queue_cb_event_enable(slot.queue.get(), nullptr, nullptr);
   slot.queue.reset();
-}
-
-// ---- Reading -------------------------------------------------------------------------------------------
-
-void KafkaMember::seek() {
-  ListPtr list = make_list(slots_.size());
-  for (const Slot& slot : slots_)
-    if (slot.owned && slot.seek) add_to(list, slot.tp)->offset = slot.seek->v;
-  if (list->cnt == 0) return;
-  const ErrorPtr error(rd_kafka_seek_partitions(consumer_.get(), list.get(), 1000));
-  for (int i = 0; i < list->cnt; ++i) {
-    // One that is still being assigned says so; it is tried again.
-    if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
-    for (Slot& slot : slots_) {
-      if (!slot.owned || !slot.seek || slot.tp != where(list->elems[i])) continue;
-      slot.position = *slot.seek;
-      slot.seek.reset();
-      slot.reading = true;
-    }
-  }
-}
-
-bool KafkaMember::serve_partitions() {
-  // Each in turn, and the first one is another each time.
-  const auto count = static_cast<std::uint32_t>(slots_.size());
-  if (count == 0) return false;
-  const std::uint32_t first = first_slot_++ % count;
-  bool any = false;
-  for (std::uint32_t i = 0; i < count; ++i) any = serve_partition((first + i) % count) || any;
-  return any;
-}
-
-bool KafkaMember::serve_partition(std::uint32_t index) {
-  Slot& slot = slots_[index];
-  if (!slot.owned || !slot.reading || slot.seek) return false;
-  const PartitionRef ref{index, slot.epoch};
-  {
-    const std::lock_guard lock(mutex_);
-    const auto view = views_.find(ref);
-    if (view == views_.end() || !view->second.open || view->second.bytes >= admin_->options().slice_bytes) return false;
-  }
-  std::vector<rd_kafka_message_t*> messages(admin_->options().slice_records);
-  const ssize_t count = rd_kafka_consume_batch_queue(slot.queue.get(), 0, messages.data(), messages.size());
-  std::vector<LogRecord> records;
-  std::size_t bytes = 0;
-  auto flush = [&] {
-    if (records.empty()) return;
-    push_of(ref, slot.run, RecordsFetched{ref, std::exchange(records, {})}, std::exchange(bytes, 0));
-  };
-  bool outside = false;
-  for (ssize_t i = 0; i < count; ++i) {
-    rd_kafka_message_t* message = messages[static_cast<std::size_t>(i)];
-    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      if (Offset(message->offset) >= slot.position) {
-        slot.position = Offset(message->offset + 1);
-        records.push_back(record_of(*message));
-        bytes += payload_size(records.back()) + sizeof(LogRecord);
-      }
-    } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-      flush();
-      slot.position = std::max(slot.position, Offset(message->offset));
-      push_of(ref, slot.run, EndReached{ref, slot.position}, 0);
-    } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-               message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
-      outside = true;
-    }
-    rd_kafka_message_destroy(message);
-  }
-  flush();
-  if (outside) out_of_range(index);
-  return count > 0;
-}
-
-void KafkaMember::out_of_range(std::uint32_t index) {
-  Slot& slot = slots_[index];
-  slot.reading = false;
-  ask_ends({.asked = Asked::kOutOfRange,
-            .ref = {index, slot.epoch},
-            .run = slot.run,
-            .wanted = slot.position,
-            .start = {},
-            .stable = {},
-            .high_watermark = {}},
-           slot.tp);
 }
 
 // ---- Answers of the cluster ----------------------------------------------------------------------------
@@ -252,7 +178,7 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
   Slot* mine = slot(ask.ref);
   if (mine == nullptr || mine->run != ask.run) return;
   if (!told || (ask.wanted >= *ask.start && ask.wanted <= *ask.high_watermark)) {
-    mine->seek = ask.wanted;  // it cannot be told now, or it is there again: reading says so
+    mine->start_at = ask.wanted;  // it cannot be told now, or it is there again: reading says so
     return;
   }
   push_of(ask.ref, ask.run, PositionOutOfRange{ask.ref, ask.wanted, *ask.start, *ask.high_watermark}, 0);
