@@ -74,7 +74,11 @@ Result<std::shared_ptr<Admin>> Admin::open(Options options) {
     if (const auto why = held_property(name))
       return fail(ErrorCode::kInvalid, "Kafka: " + name + " may not be set: " + std::string(*why));
   auto kept = std::make_unique<const Options>(std::move(options));
-  auto handle = make_handle(RD_KAFKA_PRODUCER, *kept, {{"allow.auto.create.topics", "false"}});
+  // It joins no group; but librdkafka 2.15.1 follows a null pointer when offsets are asked for by a handle without
+  // `group.id` and the group's coordinator has just moved, as it does while a broker starts.
+  auto handle = make_handle(RD_KAFKA_CONSUMER, *kept,
+                            {{"group.id", "bartleby"}, {"enable.auto.commit", "false"},
+                             {"allow.auto.create.topics", "false"}});
   if (!handle) return std::unexpected(handle.error());
   return std::make_shared<Admin>(std::move(kept), std::move(*handle));
 }
