@@ -1,6 +1,7 @@
 # The front door. Each target that is meant for people has a line after ##; `make help` shows them.
 
 SEEDS ?= 10000
+OFFICE_SEEDS ?= 1000
 FROM ?= 1
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
@@ -9,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
 .DEFAULT_GOAL := help
 .PHONY: help setup build install run kafka test bench sim mutants asan tsan fuzz lint format check quick clean \
-        setup-run setup-test setup-check test-programs
+        screenshots setup-run setup-test setup-check test-programs
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -33,6 +34,7 @@ kafka: setup-test ## start an Apache Kafka on loopback, in build/kafka (scripts/
 	@scripts/kafka start build/kafka
 
 test: setup-test build test-programs ## run all tests that a change must pass
+	@scripts/web --modules
 	@python3 tests/support/run_tests.py
 
 quick: setup-test build/dev/build.ninja ## while working: rebuild, run the unit tests only
@@ -47,15 +49,17 @@ bench: setup-test build/release/build.ninja build/simrel/build.ninja ## measure;
 	@mkdir -p build/bench
 	@build/release/bin/bench
 
-sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker, starting at seed FROM=1
+sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker and OFFICE_SEEDS=1000 of an office, from seed FROM=1
 	@cmake --build build/simrel --target sim
 	@ln -sfn simrel/bin/sim build/sim
 	@build/sim --seeds $(SEEDS) --from $(FROM)
+	@build/sim --office --seeds $(OFFICE_SEEDS) --from $(FROM)
 
-mutants: setup-test build/simrel/build.ninja ## break the engine in known ways; the simulation must catch each
+mutants: setup-test build/simrel/build.ninja ## break engine and office in known ways; the simulation must catch each
 	@cmake --build build/simrel --target sim
 	@ln -sfn simrel/bin/sim build/sim
 	@build/sim --mutants
+	@build/sim --office --mutants
 
 asan: setup-test build/asan/build.ninja ## all test programs under the address and undefined-behaviour sanitizers
 	@cmake --build build/asan
@@ -69,13 +73,17 @@ fuzz: setup-check build/fuzz/build.ninja ## run each fuzz target for FUZZ_SECOND
 	@cmake --build build/fuzz
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+screenshots: setup-test build ## write every page of the web UI to docs/screenshots
+	@scripts/web --modules
+	@node tests/web/screenshots.mjs build/bartleby docs/screenshots
+
 lint: setup-check build/clang/build.ninja ## formatting, clang-tidy, shellcheck
 	@scripts/lint
 
 format: setup-check ## format all C++ sources
 	@scripts/format
 
-check: setup-check ## the long proof: both compilers, sanitizers, long runs of processes, coverage, mutants, 200000 seeds, fuzzing
+check: setup-check ## the long proof: both compilers, sanitizers, long runs of processes, made-up requests, coverage, mutants, 200000 seeds, fuzzing
 	@scripts/check
 
 clean: ## remove everything that was built

@@ -44,7 +44,7 @@ if(sim_sources)
   add_library(bartleby_sim STATIC ${sim_sources})
   target_include_directories(
     bartleby_sim PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
-  bartleby_link(bartleby_sim Threads::Threads
+  bartleby_link(bartleby_sim Threads::Threads bartleby_office bartleby_adapters_store_sqlite
                 bartleby_runtime bartleby_engine bartleby_codec bartleby_ports bartleby_model bartleby_base)
 endif()
 

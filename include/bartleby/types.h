@@ -49,6 +49,7 @@ constexpr Timestamp timestamp_ms(std::int64_t v) { return Timestamp(Duration(v))
 class Bytes : public std::optional<std::string> {
  public:
   using std::optional<std::string>::optional;
+  // NOLINTNEXTLINE(google-explicit-constructor): texts are bytes
   Bytes(std::string_view text) : std::optional<std::string>(std::in_place, text) {}
 
   friend bool operator==(const Bytes& a, const Bytes& b) { return a.same(b); }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxBody = std::size_t{64} << 20;
 
 std::expected<std::string, Failure> body_of(const Arguments& arguments) {
-  const std::string given = arguments.value("--data").value_or("");
+  std::string given = arguments.value("--data").value_or("");
   if (!given.starts_with('@') && given != "-") return given;
   std::string body;
   if (given == "-" || given == "@-") {

@@ -191,4 +191,10 @@ std::optional<Place> place_of(std::string_view text) {
   return Place{static_cast<std::int32_t>(*partition), *offset};
 }
 
+std::optional<std::int64_t> rate_of(std::string_view text) {
+  if (text.ends_with("/s")) text.remove_suffix(2);
+  const auto rate = integer_of(text);
+  return rate && *rate >= 0 && *rate <= 1000000 ? rate : std::nullopt;
+}
+
 }  // namespace bartleby::cli

@@ -25,6 +25,7 @@ constexpr int kNotFound = 3;
 constexpr int kDenied = 4;
 constexpr int kConflict = 5;
 constexpr int kPartly = 6;
+constexpr int kHalted = 7;       // by a guard
 constexpr int kUnreachable = 8;  // or too slow
 }  // namespace exit_status
 
@@ -89,5 +90,6 @@ struct Place {
 std::optional<Place> place_of(std::string_view text);
 
 std::optional<std::int64_t> integer_of(std::string_view text);
+std::optional<std::int64_t> rate_of(std::string_view text);  // `50/s`, `50`: per second, up to 1000000
 
 }  // namespace bartleby::cli

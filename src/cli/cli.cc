@@ -140,9 +140,15 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, parked_commands());
   append(commands, explain_commands());
   append(commands, letters_commands());
+  append(commands, letter_order_commands());
   append(commands, issues_commands());
+  append(commands, ops_commands());
   append(commands, dlqs_commands());
+  append(commands, purge_commands());
+  append(commands, archive_commands());
   append(commands, audit_commands());
+  append(commands, channels_commands());
+  append(commands, keys_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());
   append(commands, api_commands());

@@ -34,6 +34,7 @@ std::string operand_words(const Command& command) {
   if (operand.name == "TOPIC") return "$(bartleby topics ls -o name 2>/dev/null)";
   if (operand.name == "LETTER") return "$(bartleby letters ls -o name 2>/dev/null)";
   if (operand.name == "ISSUE") return "$(bartleby issues ls -o name 2>/dev/null)";
+  if (operand.name == "OPERATION") return "$(bartleby ops ls -o name 2>/dev/null)";
   if (operand.name == "DLQ") return "$(bartleby dlqs ls -o name 2>/dev/null)";
   std::string words;
   for (const std::string& choice : operand.choices) words += (words.empty() ? "" : " ") + choice;

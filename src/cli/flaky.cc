@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "cli/text.h"
 #include "codec/json_text.h"
+#include "codec/percent.h"
 
 namespace bartleby::cli {
 namespace {
@@ -24,25 +25,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
   return text;
-}
-
-std::string percent_decoded(std::string_view text) {
-  const auto digit = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-  };
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 void write_problem(std::string& body, const ReceivedRequest& request) {
@@ -139,7 +121,7 @@ RequestReader::Got RequestReader::read_head(std::string_view head) {
     } else if (name == "webhook-id") {
       request_.id = value;
     } else if (name == "bartleby-key") {
-      request_.key = percent_decoded(value);
+      request_.key = percent_decoded(value).value_or(std::string(value));
     } else if (name == "bartleby-topic") {
       request_.topic = value;
     } else if (name == "bartleby-partition") {

@@ -101,7 +101,7 @@ std::string help_of_all(std::span<const Command> commands) {
   out +=
       "\nMore on one: bartleby COMMAND --help\n"
       "Exit status: 0 done, 1 error, 2 usage or configuration, 3 not found, 4 denied, 5 conflict, 6 partly done,\n"
-      "8 timeout or unreachable\n";
+      "7 halted by a guard, 8 timeout or unreachable\n";
   return out;
 }
 

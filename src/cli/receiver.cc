@@ -264,7 +264,7 @@ Ran run_receiver(const Arguments& arguments, const CliContext& context) {
   if (!listening) return std::unexpected(listening.error());
   *context.err << "listening on http://127.0.0.1:" << *listening << ", fails " << shown(fail_text);
   if (*slow > Duration(0)) *context.err << ", answers after " << span_text(*slow);
-  *context.err << ", seed " << *seed << "; stop with Ctrl-C" << std::endl;
+  *context.err << ", seed " << *seed << "; stop with Ctrl-C\n" << std::flush;
   receiver.run();
   *context.out << receiver.summary();
   return exit_status::kOk;

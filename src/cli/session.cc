@@ -74,6 +74,10 @@ std::expected<JsonValue, Failure> Session::post(const std::string& path, const s
   return read({.method = "POST", .path = path, .body = json, .headers = {"Content-Type: application/json"}});
 }
 
+std::expected<JsonValue, Failure> Session::patch(const std::string& path, const std::string& json) {
+  return read({.method = "PATCH", .path = path, .body = json, .headers = {"Content-Type: application/json"}});
+}
+
 std::size_t Session::width() const {
   if (!context_->terminal.value_or(false)) return 0;
   winsize size{};

@@ -31,6 +31,7 @@ class Session {
 
   std::expected<JsonValue, Failure> get(const std::string& path);
   std::expected<JsonValue, Failure> post(const std::string& path, const std::string& json);
+  std::expected<JsonValue, Failure> patch(const std::string& path, const std::string& json);
   ApiClient& client() { return client_; }
 
   Form form() const { return form_; }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/assert.h"
+#include "codec/percent.h"
 
 namespace bartleby {
 namespace {
@@ -37,13 +38,7 @@ Sha256 hmac_sha256(std::string_view key, std::initializer_list<std::string_view>
 }
 
 std::string hmac_sha256_hex(std::string_view key, std::initializer_list<std::string_view> parts) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : hmac_sha256(key, parts)) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return hex(hmac_sha256(key, parts));
 }
 
 bool same_bytes(std::string_view a, std::string_view b) {

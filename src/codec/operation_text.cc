@@ -60,6 +60,7 @@ std::string settings_text(const OperationSettings& s) {
     object.number("halt_percent", s.halt.percent);
     object.number("halt_of", s.halt.of);
     object.number("undo_ms", s.undo.count());
+    if (!s.edit.empty()) object.text("edit", s.edit);
     object.text("selection", s.selection);
     object.number("known_before", s.known_before);
     object.number("came_back_before", s.came_back_before);
@@ -79,6 +80,7 @@ Result<OperationSettings> settings_from_text(std::string_view text) {
   s.canary = small_at(from, "canary");
   s.halt = {small_at(from, "halt_percent"), small_at(from, "halt_of")};
   s.undo = Duration(number_at(from, "undo_ms"));
+  s.edit = text_at(from, "edit");
   s.selection = text_at(from, "selection");
   s.known_before = number_at(from, "known_before");
   s.came_back_before = number_at(from, "came_back_before");
@@ -105,6 +107,12 @@ std::string report_text(const PlanReport& r) {
     object.number("bytes", r.bytes);
     object.number("seconds", r.seconds);
     put_list(out, object, "warnings", r.warnings, [&](const std::string& one) { append_json_text(out, one); });
+    put_list(out, object, "previews", r.previews, [&](const EditPreview& one) {
+      JsonObject item(out);
+      item.text("letter", one.letter);
+      item.text("before", one.before);
+      item.text("after", one.after);
+    });
   }
   return out;
 }
@@ -132,6 +140,11 @@ Result<PlanReport> report_from_text(std::string_view text) {
   r.bytes = number_at(from, "bytes");
   r.seconds = number_at(from, "seconds");
   each(from, "warnings", [&](dom::element item) { words(item, r.warnings); });
+  each(from, "previews", [&](dom::element item) {
+    dom::object one;
+    if (item.get(one) == simdjson::SUCCESS)
+      r.previews.push_back({text_at(one, "letter"), text_at(one, "before"), text_at(one, "after")});
+  });
   return r;
 }
 

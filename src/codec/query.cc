@@ -214,6 +214,12 @@ void append_quoted(std::string& out, std::string_view text) {
 
 std::expected<Query, QueryError> parse_query(std::string_view text) { return Parser(text).parse(); }
 
+bool looks_into_messages(const Query& query) {
+  return std::ranges::any_of(query.terms, [](const QueryTerm& term) {
+    return term.field == QueryField::kKey || term.field == QueryField::kHeader || term.field == QueryField::kText;
+  });
+}
+
 std::string query_text(const Query& query) {
   std::string out;
   for (const QueryTerm& term : query.terms) {

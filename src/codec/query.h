@@ -68,6 +68,9 @@ struct QueryError {
 
 std::expected<Query, QueryError> parse_query(std::string_view text);
 
+// Whether it asks what keys, headers or values are: whoever may ask that often enough can read them.
+bool looks_into_messages(const Query& query);
+
 // The same query in one spelling; `parse_query` reads it back as the same.
 std::string query_text(const Query& query);
 

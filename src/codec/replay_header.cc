@@ -8,6 +8,7 @@
 
 #include "codec/hmac.h"
 #include "codec/json_text.h"
+#include "codec/percent.h"
 #include "codec/sha256.h"
 #include "codec/time_text.h"
 
@@ -26,38 +27,10 @@ bool plain(char c) {
 
 // Names of groups are anybody's: what could be taken for the header's own signs is written as %XX.
 void put(std::string& out, std::string_view field, std::string_view value) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
   out += ';';
   out += field;
   out += '=';
-  for (const char c : value) {
-    if (plain(c)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-}
-
-std::optional<std::string> taken(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const char* const end = text.data() + i + 3;
-    if (const auto [stop, bad] = std::from_chars(text.data() + i + 1, end, byte, 16); bad != std::errc{} || stop != end)
-      return std::nullopt;
-    out += static_cast<char>(byte);
-    i += 2;
-  }
-  return out;
+  out += percent_encoded(value, plain);
 }
 
 std::string mac_of(std::string_view text, std::string_view secret, std::string_view topic, const Bytes& value) {
@@ -98,7 +71,7 @@ std::optional<ReplayMark> replay_mark(const LogRecord& record, const std::vector
     const std::size_t end = left.find(';');
     const std::string_view field = left.substr(0, end);
     if (!field.starts_with(kFields[i]) || field.substr(kFields[i].size(), 1) != "=") return std::nullopt;
-    auto value = taken(field.substr(kFields[i].size() + 1));
+    auto value = percent_decoded(field.substr(kFields[i].size() + 1));
     if (!value || (end == std::string_view::npos) != (i + 1 == kFields.size())) return std::nullopt;
     values[i] = std::move(*value);
     left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);

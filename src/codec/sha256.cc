@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include "base/assert.h"
+#include "codec/percent.h"
 
 namespace bartleby {
 namespace {
@@ -24,15 +25,6 @@ Sha256 sha256(std::string_view bytes) {
   return digest;
 }
 
-std::string sha256_hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(64);
-  for (const unsigned byte : sha256(bytes)) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
+std::string sha256_hex(std::string_view bytes) { return hex(sha256(bytes)); }
 
 }  // namespace bartleby

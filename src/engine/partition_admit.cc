@@ -114,7 +114,7 @@ std::optional<JournalItem> PartitionEngine::take_note(Offset offset, Timestamp t
   if (notes_.empty()) return std::nullopt;
   const auto at = notes_.find(offset);
   if (at == notes_.end()) return std::nullopt;
-  JournalItem note = std::move(at->second);
+  const JournalItem note = at->second;
   notes_.erase(at);
   const MessageEntry& m = std::get<MessageEntry>(note.entry);
   if (m.timestamp == timestamp || mutant(Mutant::kEntryTimestampIgnored)) {

@@ -148,9 +148,8 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
   const Entry& e = entries_[i];
   Facts& f = facts_[e.facts];
   const MessageEntry m = entry_of(e);
-  const auto add = [&](RecordType type, JournalEntry entry) -> PlannedRecord& {
-    plan.records.push_back(
-        {.type = type, .partition = cut_index, .entry = std::move(entry), .source = i, .letter = {}});
+  const auto add = [&](RecordType type, const JournalEntry& entry) -> PlannedRecord& {
+    plan.records.push_back({.type = type, .partition = cut_index, .entry = entry, .source = i, .letter = {}});
     return plan.records.back();
   };
   if (e.state == State::kFailed || (e.flags & kDecision)) {

@@ -34,6 +34,7 @@ struct OperationSettings {
   std::uint32_t canary = 10;         // so many go first, and all their outcomes are awaited; 0: none
   HaltRule halt;
   Duration undo{std::chrono::hours(72)};  // of a discard
+  std::string edit;                       // of the values, as a JSON Patch; empty: none
   std::string selection;                  // the query, or how many ids, as people wrote it
   // What was known when it was last started: what came back before that does not halt it again.
   std::int64_t known_before = 0;
@@ -57,6 +58,14 @@ struct PlanTarget {
   bool operator==(const PlanTarget&) const = default;
 };
 
+// What an edit makes of one letter's value; the beginnings of both.
+struct EditPreview {
+  std::string letter;
+  std::string before, after;
+
+  bool operator==(const EditPreview&) const = default;
+};
+
 struct PlanReport {
   std::vector<Excluded> excluded;
   std::vector<PlanTarget> to;
@@ -65,6 +74,7 @@ struct PlanReport {
   std::int64_t bytes = 0;
   std::int64_t seconds = 0;
   std::vector<std::string> warnings;
+  std::vector<EditPreview> previews;  // of the first letters
 
   bool operator==(const PlanReport&) const = default;
 };

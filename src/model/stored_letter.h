@@ -82,4 +82,12 @@ struct LetterPayload {
   bool operator==(const LetterPayload&) const = default;
 };
 
+// The bytes of one life: kept for each whose bytes differ from those of the life before.
+struct LifeBytes {
+  std::uint32_t life = 0;
+  LetterPayload payload;
+
+  bool operator==(const LifeBytes&) const = default;
+};
+
 }  // namespace bartleby

@@ -7,8 +7,14 @@
 
 namespace bartleby {
 
-Chores::Chores(Store& store, News& news, Log& log, const Clock& clock, std::string holder, ChoreTimes times)
-    : store_(store), news_(news), log_(log), clock_(clock), holder_(std::move(holder)), times_(times) {}
+Chores::Chores(Store& store, News& news, Log& log, const Clock& clock, std::string holder, Tidy tidy, ChoreTimes times)
+    : store_(store),
+      news_(news),
+      log_(log),
+      clock_(clock),
+      holder_(std::move(holder)),
+      tidy_(std::move(tidy)),
+      times_(times) {}
 
 Chores::~Chores() { stop(); }
 
@@ -29,7 +35,7 @@ void Chores::work() {
   for (;;) {
     run_due(clock_.now());
     std::unique_lock lock(mutex_);
-    const Duration wait = std::min(age_at_, check_at_) - clock_.now().steady;
+    const Duration wait = std::min({age_at_, check_at_, tidy_at_}) - clock_.now().steady;
     wake_.wait_for(lock, clock_.real(wait), [&] { return stopping_; });
     if (stopping_) return;
   }
@@ -41,6 +47,10 @@ void Chores::run_due(Now now) {
     if (const auto aged = age_issues(store_, now.wall); !aged)
       log_.warning("issues_not_aged", {{"error", aged.error().message}});
   }
+  if (now.steady >= tidy_at_) {
+    tidy_at_ = now.steady + times_.tidy;
+    tidy_up(now);
+  }
   if (now.steady < check_at_) return;
   check_at_ = now.steady + times_.check;
   const auto check = check_summary(store_, holder_, now.wall, times_.check);
@@ -50,6 +60,13 @@ void Chores::run_due(Now now) {
   log_.error("summary_drift", {{"counters", check->drift},
                                {"of", check->shelves},
                                {"why", "counts and letters differed; the file was changed by somebody else"}});
+}
+
+void Chores::tidy_up(Now now) {
+  const auto done = tidy_(now.wall);
+  if (!done) return log_.warning("letters_not_archived", {{"error", done.error().message}});
+  if (done->archived + done->purged == 0) return;
+  log_.info("retention", {{"archived", done->archived}, {"archives", done->archives}, {"purged", done->purged}});
 }
 
 }  // namespace bartleby

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "office/mutants.h"
+
 namespace bartleby {
 
 void Intake::step(std::vector<IntakeEvent> events, Instant now, std::vector<IntakeCommand>& out) {
@@ -56,16 +58,16 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   if (!event.answered) return failed(*dlq, now);
   dlq->log_end = event.log_end;
   IntakeBatch batch{event.dlq, dlq->stored, {}, 0, {}};
-  if (event.log_end < dlq->position) {
+  if (event.log_end < dlq->done_to && !office_mutant(OfficeMutant::kNewTopicNotNoticed)) {
     // The topic was made anew: what was there is another topic's, and this one begins at its beginning. Ids have
-    // the time in them, so old and new letters stay apart.
+    // the time in them, so old and new letters stay apart. Not `position`: after a start it may lie far below.
     dlq->parts.clear();
     dlq->position = dlq->done_to = event.log_start;
   }
   if (event.log_start > dlq->position) {
     // Retention was faster. Parts that wait have been read; what was not read is missed. What was gone before this
     // dlq was ever looked at is not.
-    if (dlq->stored)
+    if (dlq->stored && !office_mutant(OfficeMutant::kMissedNotCounted))
       batch.missed = std::max<std::int64_t>(0, event.log_start.v - std::max(dlq->position, dlq->done_to).v);
     dlq->position = event.log_start;
   }
@@ -76,10 +78,12 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   }
   // What is left up to the end are ends of transactions, or records that are gone.
   if (event.records.empty()) dlq->position = std::max(dlq->position, event.log_end);
-  give_up_parts(event.dlq, *dlq, now, batch.letters);
+  // As long as there is more to read the other parts may be in it, however long ago the first was read.
+  give_up_parts(event.dlq, *dlq, event.records.empty() ? now : Instant{}, batch.letters);
   dlq->done_to = std::max(dlq->done_to, dlq->position);
   // Not `done_to`: after a start what lies between the two is still being read again.
   batch.after = {dlq->parts.first().value_or(dlq->position), dlq->done_to};
+  if (office_mutant(OfficeMutant::kPartsHoldNothingBack)) batch.after.next = dlq->position;
   dlq->retry = Duration(0);
   if (dlq->stored == batch.after && batch.letters.empty()) {
     if (!event.records.empty()) return read(event.dlq, *dlq, out);
@@ -95,7 +99,7 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
 void Intake::take(const BatchStored& event, Instant now, std::vector<IntakeCommand>& out) {
   Dlq* dlq = in_phase(event.dlq, Phase::kStoring);
   if (dlq == nullptr) return;
-  if (!event.done) return failed(*dlq, now);
+  if (!event.done && !office_mutant(OfficeMutant::kFailedBatchTakenForStored)) return failed(*dlq, now);
   dlq->stored = dlq->storing;
   read(event.dlq, *dlq, out);
 }
@@ -115,7 +119,7 @@ void Intake::look_at(const TopicPartition& tp, Dlq& dlq, LogRecord record, Insta
   } else {
     whole.push_back(std::move(record));
   }
-  if (at < dlq.done_to) return;
+  if (at < dlq.done_to && !office_mutant(OfficeMutant::kDoneToIgnored)) return;
   Result<Letter> letter = join_letter(whole);
   if (letter) {
     letters.push_back(arrival_of(tp, at, appended, std::move(*letter)));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "codec/utf8.h"
 #include "model/letter_state.h"
@@ -124,8 +125,8 @@ Result<SharedFacts> issue_shared(Connection& connection, std::int64_t issue) {
   SharedFacts shared{letters.size(), {}};
   for (auto& [where, fact] : counted)
     if (fact.letters >= 2 && fact.letters * 2 >= letters.size()) shared.facts.push_back(std::move(fact));
-  std::ranges::stable_sort(shared.facts, [](const SharedFact& a, const SharedFact& b) {
-    return std::pair(a.letters, b.of_payload) > std::pair(b.letters, a.of_payload);
+  std::ranges::sort(shared.facts, [](const SharedFact& a, const SharedFact& b) {
+    return std::tie(b.letters, a.of_payload, a.name, a.value) < std::tie(a.letters, b.of_payload, b.name, b.value);
   });
   if (shared.facts.size() > kMaxShared) shared.facts.resize(kMaxShared);
   return shared;

@@ -1,6 +1,7 @@
 #include "office/letter_changes.h"
 
 #include "office/arrival.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -21,21 +22,24 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
   if (!*found) return ChangedLetter{ChangeResult::kNotFound, {}};
   const LetterRow& row = **found;
   const StoredLetter& letter = row.letter;
-  if ((seen.replays && *seen.replays != letter.replays) || (seen.version && *seen.version != letter.version))
+  if ((seen.replays && *seen.replays != letter.replays) ||
+      (seen.version && *seen.version != letter.version && !office_mutant(OfficeMutant::kVersionNotCompared)))
     return ChangedLetter{ChangeResult::kStale, letter};
   const auto to = next_state(letter.state, cause);
   if (!to || (seen.state && *seen.state != letter.state)) return ChangedLetter{ChangeResult::kWrongState, letter};
-  if (letter.state == LetterState::kArchived && cause == LetterCause::kRestore && options.payload == nullptr)
+  if (letter.state == LetterState::kArchived && cause == LetterCause::kRestore && options.lives == nullptr)
     return fail(ErrorCode::kInvalid, "an archived letter is restored from its archive, with its bytes");
 
   BARTLEBY_TRY(*to == LetterState::kGone ? remove(letter) : update(letter, *to, options));
   // The row was read in this very transaction, and there is one that writes at a time. On a store where that is not
   // so, this is what notices.
   if (connection_.changes() != 1) return ChangedLetter{ChangeResult::kStale, letter};
-  tally_.move(row.shelf, letter.issue, letter.state, *to);
-  BARTLEBY_TRY(
-      audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
-                     std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));
+  if (*to != LetterState::kGone || !office_mutant(OfficeMutant::kPurgeNotCounted))
+    tally_.move(row.shelf, letter.issue, letter.state, to);
+  if (cause != LetterCause::kSucceeded || !office_mutant(OfficeMutant::kSilentChange))
+    BARTLEBY_TRY(
+        audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
+                       std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));
   ChangedLetter changed{ChangeResult::kDone, letter};
   changed.letter.state = *to;
   changed.letter.changed_at = now_;
@@ -46,7 +50,9 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
 
 // The letter's own row goes last: its `changes` are what the caller looks at.
 Result<void> LetterChanges::remove(const StoredLetter& letter) {
-  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
+  if (!office_mutant(OfficeMutant::kPurgeLeavesBytes))
+    BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
+  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM lives WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM life_ids WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, connection_.dialect().text_delete(), letter.seq));
@@ -58,11 +64,12 @@ Result<void> LetterChanges::remove(const StoredLetter& letter) {
 Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, const ChangeOptions& options) {
   if (to == LetterState::kArchived)
     BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
-  if (letter.state == LetterState::kArchived && options.payload != nullptr)
-    BARTLEBY_TRY(sql::execute(connection_,
-                              "INSERT INTO payloads(letter, life, stack, bytes)"
-                              " SELECT seq, payload_life, $2, $3 FROM letters WHERE seq = $1",
-                              letter.seq, options.payload->stack, Blob{packed(*options.payload)}));
+  if (letter.state == LetterState::kArchived && options.lives != nullptr)
+    for (const LifeBytes& life : *options.lives)
+      BARTLEBY_TRY(sql::execute(connection_, "INSERT INTO payloads(letter, life, stack, bytes) VALUES($1, $2, $3, $4)",
+                                letter.seq, life.life, life.payload.stack, Blob{packed(life.payload)}));
+  if (letter.state == LetterState::kArchived)
+    BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
   const auto undo =
       to == LetterState::kDiscarded && options.undo_until ? std::optional(ms(*options.undo_until)) : std::nullopt;
   return sql::execute(connection_,

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/audit_entry.h"
 #include "office/audit.h"
@@ -36,9 +37,9 @@ struct ChangedLetter {
 };
 
 struct ChangeOptions {
-  std::optional<Timestamp> undo_until{};   // of a discard
-  std::string detail{};                    // for the audit, as JSON
-  const LetterPayload* payload = nullptr;  // what an archive gave back, for a restore
+  std::optional<Timestamp> undo_until{};          // of a discard
+  std::string detail{};                           // for the audit, as JSON
+  const std::vector<LifeBytes>* lives = nullptr;  // what an archive gave back, for a restore
 };
 
 class LetterChanges {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "office/mutants.h"
+
 namespace bartleby {
 
 std::optional<std::vector<LogRecord>> LetterParts::add(LogRecord record, const LetterPart& part, Instant now) {
   if (part.count > limits_.count) return std::vector{std::move(record)};
-  const auto [which, fresh] = waiting_.try_emplace(part.letter);
+  const auto [which, fresh] = waiting_.try_emplace(
+      office_mutant(OfficeMutant::kPartsJoinedAcrossLetters) ? std::to_string(part.count) : part.letter);
   Waiting& letter = which->second;
   if (fresh) letter.since = now;
   const std::size_t size = payload_size(record);

@@ -4,7 +4,9 @@
 #include <map>
 #include <set>
 
+#include "codec/json_patch.h"
 #include "codec/operation_text.h"
+#include "codec/utf8.h"
 #include "office/audit.h"
 #include "office/letters.h"
 #include "office/operation_row.h"
@@ -14,6 +16,8 @@ namespace bartleby {
 namespace {
 
 constexpr Duration kPlanLives{std::chrono::hours(24)};
+constexpr std::size_t kPreviews = 3;
+constexpr std::size_t kPreviewBytes = 400;
 
 // What the plan keeps of a letter: there may be a million.
 struct Chosen {
@@ -105,6 +109,34 @@ class Planner {
     if (looked < chosen_.size())
       report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
                                  std::to_string(looked) + " letters only");
+    return {};
+  }
+
+  // What the edit makes of the first letters. What it does not apply to is left out when its turn comes, and told now.
+  Result<void> try_edit(Connection& connection) {
+    if (request_.settings.edit.empty()) return {};
+    const auto patch = JsonPatch::parse(request_.settings.edit);
+    if (!patch) return fail(ErrorCode::kInvalid, patch.error().message);
+    const std::size_t tried = std::min(chosen_.size(), limits_.edits_tried);
+    std::size_t failed = 0;
+    std::string first;
+    for (std::size_t i = 0; i < tried; ++i) {
+      const auto row = letter_row(connection, chosen_[i].seq);
+      if (!row) return std::unexpected(row.error());
+      const auto payload = letter_payload(connection, chosen_[i].seq);
+      if (!payload) return std::unexpected(payload.error());
+      if (!*row || !*payload) continue;
+      const std::string& id = (*row)->letter.id;
+      const Bytes& value = (*payload)->value;
+      const auto edited = value ? patch->apply(*value) : fail(ErrorCode::kInvalid, "it has no value");
+      if (!edited && failed++ == 0) first = id + ": " + edited.error().message;
+      if (edited && report_.previews.size() < kPreviews)
+        report_.previews.push_back(
+            {id, clean_utf8(*value, {.bytes = kPreviewBytes}), clean_utf8(*edited, {.bytes = kPreviewBytes})});
+    }
+    if (failed > 0)
+      report_.warnings.push_back("the edit does not apply to " + std::to_string(failed) + " of the first " +
+                                 std::to_string(tried) + " letters, which will be left out: " + first);
     return {};
   }
 
@@ -223,6 +255,7 @@ Result<void> check(const OperationRequest& request, const PlanLimits& limits) {
   if (request.ids.size() > limits.ids)
     return fail(ErrorCode::kTooLarge, "at most " + std::to_string(limits.ids) + " ids; use a query for more");
   if (request.kind != OperationKind::kReplay && (s.scope || !s.to.empty())) return bad("scope and to are for replays");
+  if (request.kind != OperationKind::kReplay && !s.edit.empty()) return bad("an edit is for replays");
   if (s.scope && !s.to.empty()) return bad("say either a scope or another topic");
   if (!s.to.empty() && std::ranges::find(limits.targets, s.to) == limits.targets.end())
     return bad("letters may not be sent to " + s.to + "; it is not among the targets of the configuration");
@@ -243,6 +276,7 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
   const auto read = store.read([&](Connection& connection) -> Result<void> {
     BARTLEBY_TRY(planner.select(connection, now));
     planner.put_in_order();
+    BARTLEBY_TRY(planner.try_edit(connection));
     return planner.look_for_conflicts(connection);
   });
   if (!read) return std::unexpected(read.error());
@@ -260,8 +294,9 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
         settings_text(settings), report_text(planner.report()), planner.letters(), actor.name, actor.reason, ms(now)));
     BARTLEBY_TRY(planner.insert(connection, *seq, now));
     AuditChain audit(connection);
-    BARTLEBY_TRY(audit.append({0, now, actor.name, "plan", id, "", std::string(name(OperationState::kPlanned)),
-                               actor.reason, actor.request_id, ""}));
+    BARTLEBY_TRY(
+        audit.append({0, now, actor.name, "plan", id, "", std::string(name(OperationState::kPlanned)), actor.reason,
+                      actor.request_id, settings.edit.empty() ? "" : "{\"edit\":" + settings.edit + "}"}));
     BARTLEBY_TRY(audit.finish());
     auto operation = operation_by_number(connection, *seq);
     if (!operation) return std::unexpected(operation.error());

@@ -4,6 +4,7 @@
 
 #include "codec/operation_text.h"
 #include "office/audit.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -133,11 +134,23 @@ Result<std::vector<OperationItem>> item_page(Connection& connection, std::int64_
   return items;
 }
 
+Result<OperationsByState> operation_counts(Connection& connection) {
+  OperationsByState counts{};
+  BARTLEBY_TRY(
+      sql::each(connection, "SELECT kind, state, count(*) FROM operations GROUP BY kind, state", [&](Rows& row) {
+        const auto kind = static_cast<std::size_t>(row.integer(0));
+        const auto state = static_cast<std::size_t>(row.integer(1));
+        if (kind < counts.size() && state < counts[kind].size()) counts[kind][state] = row.integer(2);
+      }));
+  return counts;
+}
+
 Result<std::vector<std::int64_t>> unfinished_operations(Connection& connection) {
   std::vector<std::int64_t> found;
   const auto take = [&](Rows& row) { found.push_back(row.integer(0)); };
   BARTLEBY_TRY(sql::each(connection, "SELECT seq FROM operations WHERE state = $1 ORDER BY seq", take,
                          static_cast<int>(OperationState::kRunning)));
+  if (office_mutant(OfficeMutant::kTakenForgottenWhenStopped)) return found;
   // Paused, halted or cancelled between two transactions of a batch: what was taken must still be dealt with.
   BARTLEBY_TRY(sql::each(connection,
                          "SELECT o.seq FROM operations o WHERE o.state IN ($1, $2, $3) AND EXISTS(SELECT 1 FROM"
@@ -160,6 +173,12 @@ Result<bool> move_operation(Connection& connection, Operation& operation, Operat
                             operation.seq, operation.version, static_cast<int>(*to), note,
                             settings_text(operation.settings), time(begins), time(over)));
   if (connection.changes() != 1) return false;
+  if (*to == OperationState::kCancelled)
+    BARTLEBY_TRY(sql::execute(connection,
+                              "UPDATE operation_items SET result = $2, note = 'cancelled', changed_at = $3"
+                              " WHERE operation = $1 AND result = $4",
+                              operation.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
+                              static_cast<int>(ItemResult::kPending)));
   AuditChain audit(connection);
   BARTLEBY_TRY(
       audit.append({0, now, actor.name, std::string(name(cause)), operation.id, std::string(name(operation.state)),

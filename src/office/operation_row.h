@@ -1,9 +1,10 @@
 // An operation's row and its items, read and written in one way everywhere. Inside transactions only.
 //
 // `move_operation` is the only way a state changes: it asks the table (`next_state`), compares, and leaves a line in
-// the audit in the same transaction.
+// the audit in the same transaction. What waits in an operation that is cancelled is skipped with it.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ Result<std::vector<Operation>> operation_page(Connection& connection, const std:
 Result<std::vector<OperationItem>> item_page(Connection& connection, std::int64_t operation,
                                              std::optional<ItemResult> result, std::optional<std::int64_t> after,
                                              std::size_t limit);
+
+// How many there are, by kind and state.
+using OperationsByState = std::array<std::array<std::int64_t, kOperationStateNames.size()>, kOperationKindNames.size()>;
+Result<OperationsByState> operation_counts(Connection& connection);
 
 // Running, or with letters that were taken and whose sending is not written down.
 Result<std::vector<std::int64_t>> unfinished_operations(Connection& connection);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "office/mutants.h"
+
 namespace bartleby {
 namespace {
 
@@ -19,6 +21,8 @@ std::int64_t known(const OperationSeen& seen) {
 std::optional<std::string> reason_to_halt(const OperationSeen& seen, bool canary) {
   const std::int64_t judged = known(seen) - seen.settings.known_before;
   const std::int64_t came_back = with(seen, ItemResult::kCameBack) - seen.settings.came_back_before;
+  if (canary && office_mutant(OfficeMutant::kCanaryNotJudged)) return std::nullopt;
+  if (!canary && office_mutant(OfficeMutant::kHaltNotLookedAt)) return std::nullopt;
   if (judged <= 0 || came_back <= 0 || (!canary && judged < seen.settings.halt.of)) return std::nullopt;
   if (came_back * 100 <= judged * seen.settings.halt.percent) return std::nullopt;
   return std::to_string(came_back) + " of the first " + std::to_string(judged) + " came back, more than " +
@@ -47,7 +51,7 @@ std::optional<RunCommand> OperationRun::step(std::optional<RunEvent> event, Now 
     return command;
   }
   if (done->result == CommandDone::Result::kRefused && sent) {
-    one_by_one_ = true;
+    one_by_one_ = !office_mutant(OfficeMutant::kOneByOneForgotten);
     if (sent->to - sent->from == 1) refused_ = done->why;
   }
   return look();
@@ -65,12 +69,14 @@ std::optional<RunCommand> OperationRun::decide(const OperationSeen& seen, Now no
     return std::nullopt;
   }
   if (seen.cursor >= seen.letters) return MoveOperation{OperationCause::kFinish, ""};
-  return ChangeSlice{seen.cursor, std::min(seen.cursor + limits_.slice, seen.letters)};
+  return ChangeSlice{seen.kind, seen.cursor, std::min(seen.cursor + limits_.slice, seen.letters)};
 }
 
 std::optional<RunCommand> OperationRun::decide_replay(const OperationSeen& seen, Now now) {
   // First what is in doubt, whatever people want meanwhile: a letter that was taken is sent or given back.
   if (seen.broker_at > seen.cursor) return WriteDown{seen.cursor, seen.broker_at};
+  const bool stopped = seen.state != OperationState::kRunning && !office_mutant(OfficeMutant::kSentThoughStopped);
+  if (seen.taken_to > seen.cursor && stopped) return GiveBack{seen.cursor, seen.taken_to};
   if (seen.taken_to > seen.cursor) {
     if (const auto why = std::exchange(refused_, std::nullopt)) return ReturnLetter{seen.cursor, *why};
     sending_ = SendLetters{seen.cursor, one_by_one_ ? seen.cursor + 1 : seen.taken_to};
@@ -95,7 +101,8 @@ std::optional<RunCommand> OperationRun::decide_replay(const OperationSeen& seen,
   }
   const std::int64_t canary = std::min<std::int64_t>(seen.settings.canary, seen.letters);
   const bool at_canary = canary > 0 && seen.cursor == canary;
-  if (at_canary && waiting > 0) return wait(now.steady + limits_.poll);
+  if (at_canary && waiting > 0 && !office_mutant(OfficeMutant::kCanaryNotAwaited))
+    return wait(now.steady + limits_.poll);
   if (auto why = reason_to_halt(seen, at_canary)) return MoveOperation{OperationCause::kHalt, std::move(*why)};
   return paced(seen, seen.cursor < canary ? canary : seen.letters, now);
 }

@@ -57,6 +57,10 @@ struct SendLetters {
 struct WriteDown {
   std::int64_t from, to;
 };
+// Taken and not sent when somebody paused or cancelled: they are open again, and wait or are skipped.
+struct GiveBack {
+  std::int64_t from, to;
+};
 // Cannot be sent: it is open again, its item says why, and the cursor goes past it.
 struct ReturnLetter {
   std::int64_t at;
@@ -64,13 +68,15 @@ struct ReturnLetter {
 };
 // Discard, restore, purge: changed and written down in one transaction.
 struct ChangeSlice {
+  OperationKind kind;
   std::int64_t from, to;
 };
 struct MoveOperation {
   OperationCause cause;
   std::string note;
 };
-using RunCommand = std::variant<Look, TakeLetters, SendLetters, WriteDown, ReturnLetter, ChangeSlice, MoveOperation>;
+using RunCommand =
+    std::variant<Look, TakeLetters, SendLetters, WriteDown, GiveBack, ReturnLetter, ChangeSlice, MoveOperation>;
 
 class OperationRun {
  public:

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/death_point.h"
+#include "office/mutants.h"
 #include "office/operation_plan.h"
 #include "office/operation_row.h"
-#include "office/operation_steps.h"
 #include "office/outcomes.h"
 #include "office/sql.h"
 
@@ -15,6 +15,11 @@ namespace {
 const TopicPartition kCursors{kOutcomesTopic, Partition(0)};
 
 std::string group_of(const std::string& operation) { return "bartleby-op-" + operation; }
+
+Result<void> whether(const Result<Dealt>& dealt) {
+  if (dealt) return {};
+  return std::unexpected(dealt.error());
+}
 
 }  // namespace
 
@@ -49,9 +54,64 @@ OperationCounts OperationRunner::counts() const {
   return counts_;
 }
 
+bool OperationRunner::watch(std::string operation, Duration limit, std::move_only_function<void()> told) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!watching_ || watches_.size() >= kMostWatches) return false;
+    watches_.push_back({std::move(operation), clock_.now().steady + limit, std::move(told)});
+    woken_ = true;
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void OperationRunner::end_watching() {
+  std::vector<Watch> left;
+  {
+    const std::lock_guard lock(mutex_);
+    watching_ = false;
+    left.swap(watches_);
+  }
+  for (Watch& watch : left) watch.told();
+}
+
+// Without the lock while the store is asked and while people are told: both may take a while.
+void OperationRunner::tell_watches() {
+  std::vector<Watch> all, waiting, over;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(watches_);
+  }
+  const Instant now = clock_.now().steady;
+  for (Watch& watch : all)
+    (now >= watch.until || dealt_with(watch.operation) ? over : waiting).push_back(std::move(watch));
+  {
+    const std::lock_guard lock(mutex_);
+    for (Watch& watch : waiting) (watching_ ? watches_ : over).push_back(std::move(watch));
+  }
+  for (Watch& watch : over) watch.told();
+}
+
+bool OperationRunner::dealt_with(const std::string& operation) {
+  bool dealt = false;
+  const auto read = store_.read([&](Connection& connection) -> Result<void> {
+    const auto found = operation_by_id(connection, operation);
+    if (!found) return std::unexpected(found.error());
+    dealt = !*found || (*found)->state != OperationState::kRunning || (*found)->cursor >= (*found)->letters;
+    return {};
+  });
+  return read && dealt;  // a store that does not answer may answer before the time is over
+}
+
+void OperationRunner::count(OperationKind kind, ItemResult result, std::int64_t n) {
+  const std::lock_guard lock(mutex_);
+  counts_.add(kind, result, n);
+}
+
 void OperationRunner::work() {
   for (;;) {
     const bool busy = round();
+    tell_watches();
     std::unique_lock lock(mutex_);
     if (stopping_) return;
     if (busy) continue;
@@ -127,9 +187,8 @@ bool OperationRunner::take_in_outcomes() {
     return false;
   }
   if (taken->ignored > 0) log_.info("outcomes_ignored", {{"records", taken->ignored}});
-  const std::lock_guard lock(mutex_);
-  counts_.resolved += taken->resolved;
-  counts_.came_back += taken->came_back;
+  count(OperationKind::kReplay, ItemResult::kSucceeded, static_cast<std::int64_t>(taken->resolved));
+  count(OperationKind::kReplay, ItemResult::kCameBack, static_cast<std::int64_t>(taken->came_back));
   return taken->records > 0;
 }
 
@@ -149,7 +208,7 @@ Result<Offset> OperationRunner::cursor_of(const std::string& operation) {
   return Offset(0);
 }
 
-RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const Look&) {
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Look&) {
   auto seen = look_at_operation(store_, seq);
   if (!seen) {
     told(seq, "looking at it", std::unexpected(seen.error()));
@@ -161,13 +220,16 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const Look&) {
       told(seq, "reading its cursor", std::unexpected(at.error()));
       return OperationSeen{};
     }
-    seen->broker_at = at->v;
+    const bool blind = office_mutant(OfficeMutant::kBrokerCursorIgnored) && running.places.empty();
+    seen->broker_at = blind ? seen->cursor : at->v;
   }
   return std::move(*seen);
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const TakeLetters& c) {
-  return told(seq, "taking letters", take_letters(store_, seq, c.from, c.to, clock_.now().wall));
+  const auto taken = take_letters(store_, seq, c.from, c.to, clock_.now().wall);
+  if (taken) count(OperationKind::kReplay, ItemResult::kSkipped, taken->skipped);
+  return told(seq, "taking letters", whether(taken));
 }
 
 // Records and cursor are one write. What landed without our hearing of it is found by the next look.
@@ -183,7 +245,11 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Se
   if (!batch) return told(seq, "reading letters", std::unexpected(batch.error()));
   const auto at = cursor_of(batch->operation);
   if (!at) return told(seq, "reading its cursor", std::unexpected(at.error()));
-  if (at->v > c.from) return CommandDone{CommandDone::Result::kFailed, "sent already"};
+  if (at->v > c.from && !office_mutant(OfficeMutant::kBrokerCursorIgnored))
+    return CommandDone{CommandDone::Result::kFailed, "sent already"};
+  if (office_mutant(OfficeMutant::kWrittenDownBeforeSent))
+    if (const auto done = write_down(store_, seq, c.from, batch->to, {}, clock_.now().wall); !done)
+      return told(seq, "writing down", done);
   const auto written =
       broker_.produce_with(batch->records, {group_of(batch->operation), kCursors, *at, Offset(batch->to)});
   if (!written) {
@@ -194,8 +260,7 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Se
   }
   death_point("operation.sent");
   for (std::size_t i = 0; i < batch->positions.size(); ++i) running.places[batch->positions[i]] = (*written)[i];
-  const std::lock_guard lock(mutex_);
-  counts_.sent += batch->records.size();
+  count(OperationKind::kReplay, ItemResult::kSent, static_cast<std::int64_t>(batch->records.size()));
   return CommandDone{CommandDone::Result::kDone, ""};
 }
 
@@ -205,13 +270,24 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Wr
   return told(seq, "writing down what was sent", done);
 }
 
+RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const GiveBack& c) {
+  return told(seq, "giving letters back", give_back(store_, seq, c.from, c.to, clock_.now().wall));
+}
+
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ReturnLetter& c) {
   log_.warning("letter_not_sent", {{"operation", seq}, {"position", c.at}, {"why", c.why}});
-  return told(seq, "giving a letter back", return_letter(store_, seq, c.at, c.why, clock_.now().wall));
+  const auto returned = return_letter(store_, seq, c.at, c.why, clock_.now().wall);
+  if (returned) count(OperationKind::kReplay, ItemResult::kSkipped, 1);
+  return told(seq, "giving a letter back", returned);
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const ChangeSlice& c) {
-  return told(seq, "changing letters", change_slice(store_, seq, c.from, c.to, clock_.now().wall));
+  const auto dealt = change_slice(store_, seq, c.from, c.to, clock_.now().wall);
+  if (dealt) {
+    count(c.kind, ItemResult::kSucceeded, dealt->changed);
+    count(c.kind, ItemResult::kSkipped, dealt->skipped);
+  }
+  return told(seq, "changing letters", whether(dealt));
 }
 
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const MoveOperation& c) {

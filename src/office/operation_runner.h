@@ -8,15 +8,18 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "codec/replay_header.h"
 #include "office/operation_run.h"
+#include "office/operation_steps.h"
 #include "ports/broker.h"
 #include "ports/store.h"
 
@@ -29,8 +32,14 @@ struct RunnerOptions {
   Duration expire{60000};       // how often plans that nobody started are looked for
 };
 
+// Since the process started.
 struct OperationCounts {
-  std::uint64_t sent = 0, resolved = 0, came_back = 0, failures = 0;
+  std::array<std::array<std::uint64_t, kItemResults>, kOperationKindNames.size()> letters{};  // by kind and result
+  std::uint64_t failures = 0;
+
+  void add(OperationKind kind, ItemResult result, std::int64_t n) {
+    letters[static_cast<std::size_t>(kind)][static_cast<std::size_t>(result)] += static_cast<std::uint64_t>(n);
+  }
 };
 
 class OperationRunner {
@@ -45,6 +54,12 @@ class OperationRunner {
   void wake();  // any thread: people have changed something
   OperationCounts counts() const;
 
+  // Calls `told` once, on the runner's thread: when every letter of the operation has been dealt with, when it no
+  // longer runs, or when `limit` is over. False: too many are waiting already. Any thread.
+  bool watch(std::string operation, Duration limit, std::move_only_function<void()> told);
+  // Whoever waits is told now, and nobody waits from now on: `watch` answers false. Any thread.
+  void end_watching();
+
   // Without the thread: everything that is due now, until nothing more is. For tests.
   void run_until_idle();
 
@@ -55,7 +70,17 @@ class OperationRunner {
     std::map<std::int64_t, Written> places;  // of what was sent and is not written down
   };
 
+  struct Watch {
+    std::string operation;
+    Instant until;
+    std::move_only_function<void()> told;
+  };
+  static constexpr std::size_t kMostWatches = 1000;
+
   void work();
+  void tell_watches();
+  bool dealt_with(const std::string& operation);
+  void count(OperationKind kind, ItemResult result, std::int64_t n);
   bool round();  // whether something was done
   bool prepare();
   void find_operations();
@@ -64,6 +89,7 @@ class OperationRunner {
   RunEvent carry_out(std::int64_t seq, Running& running, const TakeLetters& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const SendLetters& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const WriteDown& command);
+  RunEvent carry_out(std::int64_t seq, Running& running, const GiveBack& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const ReturnLetter& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const ChangeSlice& command);
   RunEvent carry_out(std::int64_t seq, Running& running, const MoveOperation& command);
@@ -81,9 +107,11 @@ class OperationRunner {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;     // under the mutex
-  bool woken_ = false;        // under the mutex
-  OperationCounts counts_{};  // under the mutex
+  bool stopping_ = false;       // under the mutex
+  bool woken_ = false;          // under the mutex
+  OperationCounts counts_{};    // under the mutex
+  std::vector<Watch> watches_;  // under the mutex
+  bool watching_ = true;        // under the mutex
   std::thread thread_;
 };
 

@@ -3,10 +3,12 @@
 #include <array>
 #include <utility>
 
+#include "codec/json_patch.h"
 #include "codec/json_text.h"
 #include "codec/letter_headers.h"
 #include "office/letter_changes.h"
 #include "office/letters.h"
+#include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
 
@@ -136,26 +138,29 @@ Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq) {
   return seen;
 }
 
-Result<void> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
-  return on_letters(
-      store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+Result<Dealt> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
+  Dealt dealt;
+  const auto written =
+      on_letters(store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
         Connection& connection = changes.connection();
         const auto items = items_in(connection, seq, from, to, ItemResult::kPending);
         if (!items) return std::unexpected(items.error());
         const ChangeOptions options{.detail = detail_of(operation)};
-        bool any = false;
+        dealt = {};
         for (const Item& item : *items) {
           const auto changed = changes.change(item.letter, {.replays = item.replays, .version = item.version},
                                               LetterCause::kReplay, options);
           if (!changed) return std::unexpected(changed.error());
           const bool taken = changed->result == ChangeResult::kDone;
-          any = any || taken;
+          ++(taken ? dealt.changed : dealt.skipped);
           BARTLEBY_TRY(set_result(connection, seq, item.position, taken ? ItemResult::kUnknown : ItemResult::kSkipped,
                                   taken ? "" : why_not(*changed), now));
         }
-        if (!any) return move_cursor(connection, seq, from, to);  // nothing to send: it goes on after these
-        return {};
+        // Nothing to send: it goes on after these.
+        return dealt.changed == 0 ? move_cursor(connection, seq, from, to) : Result<void>();
       });
+  if (!written) return std::unexpected(written.error());
+  return dealt;
 }
 
 Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
@@ -176,6 +181,29 @@ Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::
   });
 }
 
+Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
+  return on_letters(
+      store, seq, from, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+        if (operation.state == OperationState::kRunning) return moved_on();
+        Connection& connection = changes.connection();
+        const bool over = operation.state == OperationState::kCancelled;
+        const auto items = items_in(connection, seq, from, to, ItemResult::kUnknown);
+        if (!items) return std::unexpected(items.error());
+        for (const Item& item : *items) {
+          const auto changed = changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
+                                              LetterCause::kReturned, {.detail = detail_of(operation)});
+          if (!changed) return std::unexpected(changed.error());
+          BARTLEBY_TRY(set_result(connection, seq, item.position, over ? ItemResult::kSkipped : ItemResult::kPending,
+                                  over ? "cancelled" : "", now));
+          // It has changed since the plan, but by this operation alone.
+          BARTLEBY_TRY(sql::execute(connection,
+                                    "UPDATE operation_items SET version = $3 WHERE operation = $1 AND position = $2",
+                                    seq, item.position, changed->letter.version));
+        }
+        return {};
+      });
+}
+
 Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now) {
   return on_letters(
       store, seq, at, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
@@ -192,9 +220,10 @@ Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, cons
       });
 }
 
-Result<void> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
-  return on_letters(
-      store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
+  Dealt dealt;
+  const auto written =
+      on_letters(store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
         constexpr std::array kCauses = {LetterCause::kReplay, LetterCause::kDiscard, LetterCause::kRestore,
                                         LetterCause::kPurge};
         const LetterCause cause = kCauses[static_cast<std::size_t>(operation.kind)];
@@ -203,16 +232,20 @@ Result<void> change_slice(Store& store, std::int64_t seq, std::int64_t from, std
         Connection& connection = changes.connection();
         const auto items = items_in(connection, seq, from, to, ItemResult::kPending);
         if (!items) return std::unexpected(items.error());
+        dealt = {};
         for (const Item& item : *items) {
           const auto changed =
               changes.change(item.letter, {.replays = item.replays, .version = item.version}, cause, options);
           if (!changed) return std::unexpected(changed.error());
           const bool done = changed->result == ChangeResult::kDone;
+          ++(done ? dealt.changed : dealt.skipped);
           BARTLEBY_TRY(set_result(connection, seq, item.position, done ? ItemResult::kSucceeded : ItemResult::kSkipped,
                                   done ? "" : why_not(*changed), now));
         }
         return move_cursor(connection, seq, from, to);
       });
+  if (!written) return std::unexpected(written.error());
+  return dealt;
 }
 
 Result<void> move_by_itself(Store& store, std::int64_t seq, OperationCause cause, const std::string& note,
@@ -234,8 +267,16 @@ Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t fr
   const auto read = store.read([&](Connection& connection) -> Result<void> {
     const auto operation = found(connection, seq);
     if (!operation) return std::unexpected(operation.error());
+    if (operation->state != OperationState::kRunning && !office_mutant(OfficeMutant::kSentThoughStopped))
+      return moved_on();
     batch.operation = operation->id;
     batch.to = to;
+    std::optional<JsonPatch> edit;
+    if (!operation->settings.edit.empty()) {
+      auto patch = JsonPatch::parse(operation->settings.edit);
+      if (!patch) return fail(ErrorCode::kInvalid, patch.error().message);
+      edit = std::move(*patch);
+    }
     std::size_t bytes = 0;
     const auto items = items_in(connection, seq, from, to, ItemResult::kUnknown);
     if (!items) return std::unexpected(items.error());
@@ -257,6 +298,11 @@ Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t fr
       if (letter.job.partition.v < partitions(item.to_topic)) record.partition = letter.job.partition;
       record.key = std::move((*payload)->key);
       record.value = std::move((*payload)->value);
+      if (edit) {
+        auto edited = record.value ? edit->apply(*record.value) : fail(ErrorCode::kInvalid, "it has no value");
+        if (!edited) return fail(ErrorCode::kInvalid, "the edit does not apply: " + edited.error().message);
+        record.value = std::move(*edited);
+      }
       for (auto& one : (*payload)->headers)
         if (!of_a_dlq(one.first)) record.headers.push_back(std::move(one));
       const ReplayMark mark{operation->id,    letter.id,          letter.lineage,

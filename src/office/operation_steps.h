@@ -19,12 +19,19 @@ namespace bartleby {
 // The durable picture, without the broker's cursor.
 Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq);
 
-Result<void> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
+// How many letters were changed, and how many were left alone.
+struct Dealt {
+  std::int64_t changed = 0, skipped = 0;
+};
+
+Result<Dealt> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
 // `places`: by position, where the records landed, as far as that is known.
 Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
                         const std::map<std::int64_t, Written>& places, Timestamp now);
+// Of an operation that is not running: nothing of [from, to) was sent. Paused, they wait again; cancelled, not.
+Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
 Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now);
-Result<void> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
+Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
 Result<void> move_by_itself(Store& store, std::int64_t seq, OperationCause cause, const std::string& note,
                             Timestamp now);
 

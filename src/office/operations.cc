@@ -5,18 +5,21 @@
 #include "codec/operation_text.h"
 #include "office/audit.h"
 #include "office/letters.h"
+#include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
 
 namespace bartleby {
 namespace {
 
-// Two replays of one dlq would mix the order of their keys, and each would halt on the other's failures.
+// Two replays of one dlq would mix the order of their keys, and each would halt on the other's failures. A letter alone
+// does neither: it goes beside them, else whoever replays two letters one after the other would wait for the first.
 Result<std::string> running_beside(Connection& connection, const Operation& operation) {
+  if (operation.letters <= 1) return std::string();
   const auto running = operation_page(connection, {OperationState::kRunning}, std::nullopt, kMaxPage);
   if (!running) return std::unexpected(running.error());
   for (const Operation& other : *running) {
-    if (other.kind != OperationKind::kReplay || other.seq == operation.seq) continue;
+    if (other.kind != OperationKind::kReplay || other.seq == operation.seq || other.letters <= 1) continue;
     for (const std::string& dlq : other.dlqs)
       if (std::ranges::find(operation.dlqs, dlq) != operation.dlqs.end()) return other.id;
   }
@@ -63,7 +66,7 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
       }
     }
     // Who resumes has seen what came back: it is not counted again.
-    if (cause == OperationCause::kResume) {
+    if (cause == OperationCause::kResume && !office_mutant(OfficeMutant::kResumeCountsAgain)) {
       operation.settings.came_back_before = operation.with(ItemResult::kCameBack);
       operation.settings.known_before = operation.settings.came_back_before + operation.with(ItemResult::kSucceeded) +
                                         operation.with(ItemResult::kPassed);
@@ -72,11 +75,6 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
     if (!moved) return std::unexpected(moved.error());
     if (!*moved) return changed.result = OperationChange::kWrongState, Result<void>();
     if (cause != OperationCause::kCancel) return {};
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE operation_items SET result = $2, note = 'cancelled', changed_at = $3"
-                              " WHERE operation = $1 AND result = $4",
-                              operation.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
-                              static_cast<int>(ItemResult::kPending)));
     auto again = operation_by_id(connection, id);
     if (!again) return std::unexpected(again.error());
     operation = std::move(**again);

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "codec/sha256.h"
 #include "codec/utf8.h"
+#include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
 
@@ -71,9 +72,11 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
   now_ = now;
   report_ = {};
   tally_ = {};
+  const bool apart = office_mutant(OfficeMutant::kPositionBeforeLetters);
+  if (apart) BARTLEBY_TRY(store_.write([&](Connection& connection) { return move_position(connection, batch); }));
   auto written = store_.write([&](Connection& connection) -> Result<void> {
     audit_.emplace(connection);
-    BARTLEBY_TRY(move_position(connection, batch));
+    if (!apart) BARTLEBY_TRY(move_position(connection, batch));
     if (batch.letters.empty()) return {};
     const auto first = sql::take_numbers(connection, "letter", static_cast<std::int64_t>(batch.letters.size()));
     if (!first) return std::unexpected(first.error());
@@ -95,8 +98,11 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
 Result<void> TakeIn::move_position(Connection& connection, const IntakeBatch& b) {
   if (b.before)
     BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5"
-                              " WHERE dlq = $1 AND partition = $2 AND next = $6 AND done_to = $7",
+                              office_mutant(OfficeMutant::kPositionNotCompared)
+                                  ? "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5"
+                                    " WHERE dlq = $1 AND partition = $2 AND $6 = $6 AND $7 = $7"
+                                  : "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5"
+                                    " WHERE dlq = $1 AND partition = $2 AND next = $6 AND done_to = $7",
                               b.dlq.topic, b.dlq.partition.v, b.after.next.v, b.after.done_to.v, b.missed,
                               b.before->next.v, b.before->done_to.v));
   else
@@ -130,8 +136,12 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
     ++report_.stored;
     return {};
   }
+  // Of the same life: a letter that came back has other bytes now. What is archived has the newest hash only.
   const auto same = sql::one(
-      connection, "SELECT payload_hash FROM letters WHERE id = $1", [](Rows& row) { return row.text(0); }, letter.id);
+      connection,
+      "SELECT l.payload_hash, p.bytes FROM letters l LEFT JOIN payloads p ON p.letter = l.seq AND p.life = $2"
+      " WHERE l.id = $1",
+      [](Rows& row) { return row.is_null(1) ? row.text(0) : hash_of(row.view(1)); }, letter.id, letter.replays);
   if (!same) return std::unexpected(same.error());
   if (*same && **same == hash_of(packed(arrival.payload))) {
     ++report_.duplicates;
@@ -210,6 +220,8 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   if (!issue) return std::unexpected(issue.error());
   issues_.count(*issue, died, now_);
   const std::string bytes = packed(arrival.payload);
+  const bool keep = office_mutant(OfficeMutant::kCameBackStaysAsItWas) && old.state != LetterState::kReplaying;
+  const LetterState to = keep ? old.state : LetterState::kOpen;
 
   BARTLEBY_TRY(
       sql::execute(connection,
@@ -222,7 +234,7 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
   BARTLEBY_TRY(sql::execute(
       connection,
-      "UPDATE letters SET state = 0, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
+      "UPDATE letters SET state = $21, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
       " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, timestamp = $11,"
       " size = $12, payload_hash = $13, payload_life = $2, instance = $14, error_type = $15, error_message = $16,"
       " first_failure_at = $17, died_at = $18, changed_at = $19, key_hash = $20, undo_until = NULL WHERE seq = $1",
@@ -230,7 +242,7 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
       l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
       l.origin ? std::optional(l.origin->offset.v) : std::nullopt, stored(l.timestamp), l.size, Blob{hash_of(bytes)},
       l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_),
-      key_hash(arrival.payload)));
+      key_hash(arrival.payload), static_cast<int>(to)));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
                             Blob{l.key ? std::string_view(*l.key) : std::string_view()}));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));
@@ -238,9 +250,9 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(put_words(connection, old.seq, arrival));
   BARTLEBY_TRY(settle_items(connection, old.seq, old.replays, ItemResult::kCameBack, now_));
   tally_.move(row.shelf, old.issue, old.state, std::nullopt);
-  tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
+  tally_.move(*shelf, *issue, std::nullopt, to);
   BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,
-                               std::string(name(old.state)), std::string(name(LetterState::kOpen)), "", "", ""}));
+                               std::string(name(old.state)), std::string(name(to)), "", "", ""}));
   ++report_.came_back;
   return {};
 }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 
 namespace bartleby {
 namespace {
@@ -58,7 +59,7 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::open(const std::filesyst
                                                              std::uint64_t incarnation) {
   const auto refuse = [&](const char* what) {
     return fail(ErrorCode::kUnavailable,
-                "flight recorder " + file.string() + ": " + what + ": " + std::string(std::strerror(errno)));
+                "flight recorder " + file.string() + ": " + what + ": " + std::generic_category().message(errno));
   };
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return refuse("cannot open");

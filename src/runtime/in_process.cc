@@ -80,7 +80,7 @@ Presence::~Presence() {
   if (gate_ != nullptr) gate_->end(suspect_);
 }
 
-Decision decision_of(Outcome outcome) {
+Decision decision_of(const Outcome& outcome) {
   Decision d;
   d.fate = outcome.fate();
   d.kind = d.fate == Fate::kReject ? Kind::kPermanent : Kind::kTransient;
@@ -147,7 +147,7 @@ void PooledHandler::work(std::size_t thread) {
       lock.lock();
       running_[thread] = {};
       lock.unlock();
-      job.answer(decision_of(std::move(outcome)));
+      job.answer(decision_of(outcome));
     }
     job = {};
     lock.lock();
@@ -185,9 +185,9 @@ void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answe
   auto held = std::make_shared<Held>(Held{attempt, message_of(*attempt), attempt_of(*attempt)});
   auto flight = std::make_unique<Presence>(where_, *attempt);
   const std::uint32_t slot = flight->slot();
-  Reply reply([flight = std::move(flight), answer = std::move(answer)](Outcome outcome) mutable {
+  Reply reply([flight = std::move(flight), answer = std::move(answer)](const Outcome& outcome) mutable {
     flight.reset();
-    answer(decision_of(std::move(outcome)));
+    answer(decision_of(outcome));
   });
   FlightRecorder::enter(where_.recorder, slot);
   // An exception drops the reply with it, and that makes it a retry.

@@ -23,7 +23,7 @@
 
 namespace bartleby {
 
-Decision decision_of(Outcome outcome);
+Decision decision_of(const Outcome& outcome);
 
 // `journal` is where the obituary of a message of this topic would go; `recorder` may be null.
 struct InProcess {

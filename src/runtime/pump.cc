@@ -316,7 +316,8 @@ void Pump::journal_slice(Request& request, RangeRead& in) {
         out.items.push_back({decoded.entry, tail ? kNone : new_story(std::move(decoded.story))});
       }
     if (!tail || !out.items.empty()) events_.push_back(std::move(out));
-    if (!tail && in.answered) p.next_tail = now_.steady + config_.tail;
+    // At once: the read of a long journal takes its time, and somebody may have died meanwhile.
+    if (!tail && in.answered) p.next_tail = now_.steady;
   }
 }
 

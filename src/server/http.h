@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/access.h"
+
 namespace bartleby {
 
 struct Request {
@@ -23,6 +25,8 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
   std::string request_id;
+  std::string peer;                               // address of the other end of the connection
+  Caller caller;                                  // as the router's guard has found out
   std::map<std::string, std::string> parameters;  // of the route's pattern
 
   // What a route wants to hear of a client that goes away; absent, nothing.
@@ -38,6 +42,13 @@ struct Request {
     for (const auto& [n, value] : headers)
       if (n == name) return value;
     return std::nullopt;
+  }
+  // All of that name, in their order.
+  std::vector<std::string_view> header_values(std::string_view name) const {
+    std::vector<std::string_view> values;
+    for (const auto& [n, value] : headers)
+      if (n == name) values.push_back(value);
+    return values;
   }
   std::optional<std::string_view> query_value(std::string_view name) const {
     for (const auto& [n, value] : query)
@@ -59,8 +70,6 @@ struct Response {
 
 using Respond = std::move_only_function<void(Response)>;
 
-// Percent-decoding; nullopt: not well formed.
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank = false);
 std::vector<std::pair<std::string, std::string>> parse_url_query(std::string_view text);
 // 0 or more; nullopt for anything else.
 std::optional<std::int64_t> whole_number(std::string_view text);

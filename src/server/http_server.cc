@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/death_point.h"
+#include "codec/percent.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -154,7 +155,8 @@ asio::awaitable<void> HttpServer::State::accept(std::shared_ptr<State> self) {
       if (open.size() >= 2 * (connections + 10)) std::erase_if(open, [](const auto& c) { return c.expired(); });
       open.push_back(connection);
     }
-    asio::co_spawn(strand, serve(self, std::move(connection)), [self](std::exception_ptr) { --self->connections; });
+    asio::co_spawn(strand, serve(self, std::move(connection)),
+                   [self](const std::exception_ptr&) { --self->connections; });
   }
 }
 
@@ -163,6 +165,8 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
   error_code failed;
   Stream& stream = connection->stream;
   stream.socket().set_option(asio::ip::tcp::no_delay(true), failed);
+  const auto other_end = stream.socket().remote_endpoint(failed);
+  const std::string peer = failed ? "" : other_end.address().to_string();
   beast::flat_buffer buffer;
   while (!stopping) {
     http::request_parser<http::string_body> parser;
@@ -214,6 +218,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     Request request;
     request.method = std::string(message.method_string());
     request.request_id = "req_" + std::to_string(++requests);
+    request.peer = peer;
     const std::string_view target(message.target().data(), message.target().size());
     const std::size_t mark = target.find('?');
     const auto path = percent_decoded(target.substr(0, mark));
@@ -348,7 +353,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
                                              std::to_string(state->options.port) + ": " + failed.message());
   state->port = state->acceptor.local_endpoint().port();
   asio::co_spawn(state->acceptor.get_executor(), state->accept(state),
-                 [state](std::exception_ptr) { state->accepting = false; });
+                 [state](const std::exception_ptr&) { state->accepting = false; });
   for (std::size_t i = 0; i < state->options.threads; ++i)
     state->threads.emplace_back([context = &state->context] { context->run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
@@ -356,7 +361,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
 
 HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-HttpServer::~HttpServer() { stop(); }
+HttpServer::~HttpServer() { stop(); }  // NOLINT(bugprone-exception-escape): only a broken mutex throws
 
 std::uint16_t HttpServer::port() const { return state_->port; }
 

@@ -25,12 +25,16 @@ Result<std::string> IssueNames::of(Connection& connection, std::int64_t number) 
   return known_[number] = *issue ? (*issue)->id : "";
 }
 
-json::object letter_json(const StoredLetter& l, const std::string& issue) {
+View view_of(const Services& services, const Request& request) {
+  return {.payload = request.caller.may(Scope::kPayload), .redaction = &services.redaction};
+}
+
+json::object letter_json(const StoredLetter& l, const std::string& issue, const View& view) {
   json::object origin{{"cluster", l.shelf.cluster}, {"topic", l.shelf.topic}};
   origin["partition"] = l.origin ? json::value(l.origin->partition.v) : json::value(nullptr);
   origin["offset"] = l.origin ? json::value(l.origin->offset.v) : json::value(nullptr);
   origin["timestamp"] = json_time(l.timestamp);
-  origin["key"] = l.key ? json_bytes(Bytes(std::string_view(*l.key))) : json::value(nullptr);
+  if (view.payload) origin["key"] = l.key ? json_bytes(Bytes(std::string_view(*l.key))) : json::value(nullptr);
   origin["size"] = l.size;
   json::object out{{"id", l.id}, {"state", name(l.state)}, {"version", l.version}};
   out["dlq"] = json::object{{"topic", l.shelf.dlq}, {"partition", l.dlq.partition.v}, {"offset", l.dlq.offset.v}};
@@ -52,13 +56,13 @@ json::object letter_json(const StoredLetter& l, const std::string& issue) {
   return out;
 }
 
-Result<json::array> letters_json(Connection& connection, const std::vector<StoredLetter>& letters) {
+Result<json::array> letters_json(Connection& connection, const std::vector<StoredLetter>& letters, const View& view) {
   json::array items;
   IssueNames issues;
   for (const StoredLetter& letter : letters) {
     const auto issue = issues.of(connection, letter.issue);
     if (!issue) return std::unexpected(issue.error());
-    items.push_back(letter_json(letter, *issue));
+    items.push_back(letter_json(letter, *issue, view));
   }
   return items;
 }
@@ -84,10 +88,11 @@ json::object issue_json(const Issue& issue, const std::array<std::int64_t, 24>& 
   return out;
 }
 
-json::object shared_json(const SharedFacts& shared) {
+json::object shared_json(const SharedFacts& shared, const View& view) {
   json::array facts;
   for (const SharedFact& fact : shared.facts)
-    facts.push_back(json::object{{"name", fact.name}, {"value", fact.value}, {"letters", fact.letters}});
+    if (!fact.of_payload || (view.payload && !view.redaction->hides(fact.name)))
+      facts.push_back(json::object{{"name", fact.name}, {"value", fact.value}, {"letters", fact.letters}});
   return json::object{{"letters", shared.looked_at}, {"facts", std::move(facts)}};
 }
 
@@ -107,9 +112,8 @@ json::object audit_json(const AuditEntry& entry) {
   return out;
 }
 
-// On loopback without keys everybody is `local`.
 Actor actor_of(const Request& request, std::string reason) {
-  return {.name = "local", .reason = std::move(reason), .request_id = request.request_id};
+  return {.name = request.caller.name, .reason = std::move(reason), .request_id = request.request_id};
 }
 
 }  // namespace bartleby

@@ -13,6 +13,8 @@
 #include "office/issue_facts.h"
 #include "ports/store.h"
 #include "server/json.h"
+#include "server/redaction.h"
+#include "server/services.h"
 
 namespace bartleby {
 
@@ -25,13 +27,16 @@ class IssueNames {
   std::map<std::int64_t, std::string> known_;
 };
 
-json::object letter_json(const StoredLetter& letter, const std::string& issue);
-Result<json::array> letters_json(Connection& connection, const std::vector<StoredLetter>& letters);
+// What the caller of a request is shown.
+View view_of(const Services& services, const Request& request);
+
+json::object letter_json(const StoredLetter& letter, const std::string& issue, const View& view);
+Result<json::array> letters_json(Connection& connection, const std::vector<StoredLetter>& letters, const View& view);
 // The beginning of a value: text up to a character's end, or base64.
 json::value preview_json(const Bytes& value);
 
 json::object issue_json(const Issue& issue, const std::array<std::int64_t, 24>& trend, const IssuePlaces& places);
-json::object shared_json(const SharedFacts& shared);
+json::object shared_json(const SharedFacts& shared, const View& view);
 json::object audit_json(const AuditEntry& entry);
 
 Actor actor_of(const Request& request, std::string reason);

@@ -17,16 +17,19 @@ struct Row {
 constexpr std::array kRows = {
     Row{ProblemType::kMalformed, 400, "malformed", "The request cannot be read"},
     Row{ProblemType::kInvalidQuery, 400, "invalid-query", "The query makes no sense"},
-    Row{ProblemType::kForbidden, 403, "forbidden", "Not from here"},
+    Row{ProblemType::kUnauthenticated, 401, "unauthenticated", "Say who you are"},
+    Row{ProblemType::kForbidden, 403, "forbidden", "Not allowed"},
     Row{ProblemType::kNotFound, 404, "not-found", "There is no such thing"},
     Row{ProblemType::kMethodNotAllowed, 405, "method-not-allowed", "The thing does not take this method"},
     Row{ProblemType::kConflict, 409, "conflict", "Something else stands in the way"},
+    Row{ProblemType::kAmbiguousOffset, 409, "ambiguous-offset", "Several letters lie at this offset"},
     Row{ProblemType::kWrongState, 409, "wrong-state", "It is not in the state for this"},
     Row{ProblemType::kGone, 410, "gone", "It is no more"},
     Row{ProblemType::kStale, 412, "stale", "It is not what the caller has seen"},
     Row{ProblemType::kTooLarge, 413, "too-large", "Too large"},
     Row{ProblemType::kUnsupportedType, 415, "unsupported-type", "This content type is not read here"},
     Row{ProblemType::kInvalid, 422, "invalid", "A field has a value it cannot have"},
+    Row{ProblemType::kIdempotencyReuse, 422, "idempotency-reuse", "This key was used for another request"},
     Row{ProblemType::kTooMany, 429, "too-many", "Too many at once"},
     Row{ProblemType::kStoreUnavailable, 503, "store-unavailable", "The store does not answer"},
     Row{ProblemType::kBrokerUnavailable, 503, "broker-unavailable", "The broker does not answer"},
@@ -40,7 +43,7 @@ const Row& row(ProblemType type) { return kRows.at(static_cast<std::size_t>(type
 int status_of(ProblemType type) { return row(type).status; }
 std::string_view name(ProblemType type) { return row(type).name; }
 
-Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors) {
+Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors) {
   const Row& r = row(type);
   json::object body;
   body["type"] = "/problems/" + std::string(r.name);

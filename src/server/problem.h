@@ -14,16 +14,19 @@ namespace bartleby {
 enum class ProblemType : std::uint8_t {
   kMalformed,
   kInvalidQuery,
+  kUnauthenticated,
   kForbidden,
   kNotFound,
   kMethodNotAllowed,
   kConflict,
+  kAmbiguousOffset,
   kWrongState,
   kGone,
   kStale,
   kTooLarge,
   kUnsupportedType,
   kInvalid,
+  kIdempotencyReuse,
   kTooMany,
   kStoreUnavailable,
   kBrokerUnavailable,
@@ -38,7 +41,7 @@ struct FieldError {
   std::string detail;
 };
 
-Response problem(ProblemType type, std::string detail, std::vector<FieldError> errors = {});
+Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors = {});
 
 // An error of a port, as this server's callers see it.
 Response problem(const Error& error);

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/clock.h"
+#include "codec/percent.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -42,6 +43,22 @@ bool matches(const Route& route, std::string_view path, std::map<std::string, st
 
 }  // namespace
 
+std::string Access::text() const {
+  switch (kind_) {
+    case Kind::kListed:
+      return "public";
+    case Kind::kOpen:
+      return "open";
+    case Kind::kTokens:
+      return std::string(which_);
+    case Kind::kScopes:
+      break;
+  }
+  std::string out;
+  for (const std::string_view scope : scopes_.names()) out += (out.empty() ? "" : "|") + std::string(scope);
+  return out;
+}
+
 void RouteFigures::count(int code, Duration took) {
   const int last = kFirstCode + static_cast<int>(by_code.size()) - 1;
   by_code[static_cast<std::size_t>(std::clamp(code, kFirstCode, last) - kFirstCode)].fetch_add(
@@ -72,40 +89,29 @@ void Router::answer(Request request, Respond respond) const {
     }
     request.parameters = std::move(parameters);
     const Instant began = system_now().steady;
+    auto instead = guard_ ? guard_(request, route) : std::nullopt;
+    if (!instead && memory_) instead = memory_(request, route, respond);
+    if (instead) {
+      route.figures->count(instead->status, system_now().steady - began);
+      return respond(std::move(*instead));
+    }
     route.answer(request, [began, figures = route.figures, respond = std::move(respond)](Response response) mutable {
       figures->count(response.status, system_now().steady - began);
       respond(std::move(response));
     });
     return;
   }
+  if (pages_ && allowed.empty() && (request.method == "GET" || request.method == "HEAD"))
+    if (std::optional<Response> page = pages_(request)) {
+      unrouted_->count(page->status, Duration(0));
+      respond(std::move(*page));
+      return;
+    }
   Response refused = allowed.empty() ? problem(ProblemType::kNotFound, "no such path: " + request.path)
                                      : problem(ProblemType::kMethodNotAllowed, request.path + " takes " + allowed);
   if (!allowed.empty()) refused.headers.emplace_back("Allow", allowed);
   unrouted_->count(refused.status, Duration(0));
   respond(std::move(refused));
-}
-
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank) {
-  const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && plus_is_blank) {
-      out += ' ';
-    } else if (text[i] == '%') {
-      if (i + 2 >= text.size() || digit(text[i + 1]) < 0 || digit(text[i + 2]) < 0) return std::nullopt;
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 std::vector<std::pair<std::string, std::string>> parse_url_query(std::string_view text) {

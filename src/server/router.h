@@ -2,13 +2,15 @@
 //
 // Patterns are literal segments and `{name}` for one segment; a last segment may end in a literal `:verb` after its
 // name or literal (`/attempts/{token}:finish`). An unknown path is 404, a known one with another method 405 with
-// `Allow`. What a route wants and answers is said beside it and becomes the OpenAPI document (routes/openapi.cc).
+// `Allow`. What a route wants and answers is said beside it and becomes the OpenAPI document (routes/openapi.cc); so is
+// who may call it, which a route cannot leave out: it would not compile. The guard asks before a route is called.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +34,42 @@ struct Alternative {
   std::string_view answer;
 };
 
+// What a route wants of its caller.
+class Access {
+ public:
+  enum class Kind : std::uint8_t {
+    kScopes,  // one of the scopes
+    kListed,  // anybody while `auth.public` names it, else whoever may read
+    kOpen,    // anybody: what the request carries is its permission, or there is nothing to guard
+    kTokens,  // tokens of a channel or consumer, which the route looks at itself
+  };
+
+  constexpr Access(Scope scope) : scopes_{scope} {}  // NOLINT(google-explicit-constructor)
+  // One of them; the route asks `Request::caller` for the one that the request needs.
+  static constexpr Access any_of(Scopes scopes) { return {Kind::kScopes, scopes, {}}; }
+  static constexpr Access listed() { return {Kind::kListed, {Scope::kRead}, {}}; }
+  static constexpr Access open() { return {Kind::kOpen, {}, {}}; }
+  static constexpr Access tokens(std::string_view which, Scopes or_else = {}) {
+    return {Kind::kTokens, or_else, which};
+  }
+
+  constexpr Kind kind() const { return kind_; }
+  constexpr Scopes scopes() const { return scopes_; }
+  constexpr std::string_view which() const { return which_; }  // of the tokens
+  std::string text() const;                                    // `replay`, `public`, …: what documents say
+
+ private:
+  constexpr Access(Kind kind, Scopes scopes, std::string_view which) : kind_(kind), scopes_(scopes), which_(which) {}
+
+  Kind kind_ = Kind::kScopes;
+  Scopes scopes_;
+  std::string_view which_;
+};
+
 // Schemas are JSON Schema as text; `#/components/schemas/…` are those of routes/openapi.cc.
 struct RouteDocs {
-  std::string_view summary;
+  Access access;
+  std::string_view summary{};
   std::vector<QueryParameter> query{};
   std::string_view body_type = "application/json";
   std::string_view body{};  // schema of the request's; empty: it has none
@@ -42,6 +77,7 @@ struct RouteDocs {
   std::string_view answer_type = "application/json";
   std::string_view answer{};  // schema; empty: no content
   std::vector<Alternative> others{};
+  bool keeps_answer = true;  // with an Idempotency-Key; not where the answer is a secret or a claim
 };
 
 struct RouteFigures {
@@ -67,14 +103,26 @@ class Router {
   // For routes that answer at once.
   void add(std::string method, std::string pattern, RouteDocs docs, std::function<Response(Request&)> answer);
 
+  // Asked before a route is called; it may set the caller. An answer: the route is not called.
+  using Guard = std::function<std::optional<Response>(Request&, const Route&)>;
+  void set_guard(Guard guard) { guard_ = std::move(guard); }
+  // Asked next; it may answer instead of the route, or listen to the route's answer.
+  using Memory = std::function<std::optional<Response>(const Request&, const Route&, Respond&)>;
+  void set_memory(Memory memory) { memory_ = std::move(memory); }
+  // Asked for what no route has; nullopt: it does not have it either. Not in the API's document.
+  void add_pages(std::function<std::optional<Response>(const Request&)> pages) { pages_ = std::move(pages); }
+
   void answer(Request request, Respond respond) const;
   const std::vector<Route>& routes() const { return routes_; }
 
-  // What no route has answered; the server adds what it has refused itself.
+  // Pages, and what no route has answered; the server adds what it has refused itself.
   RouteFigures& unrouted() const { return *unrouted_; }
 
  private:
   std::vector<Route> routes_;
+  Guard guard_;
+  Memory memory_;
+  std::function<std::optional<Response>(const Request&)> pages_;
   std::shared_ptr<RouteFigures> unrouted_ = std::make_shared<RouteFigures>();
 };
 

@@ -4,32 +4,51 @@
 
 #include <functional>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "office/news.h"
+#include "office/operation_runner.h"
+#include "office/operations.h"
+#include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
 #include "ports/store.h"
 #include "runtime/open_attempts.h"
 #include "runtime/pull_handler.h"
 #include "runtime/worker.h"
+#include "server/redaction.h"
 
 namespace bartleby {
+
+class AccessControl;
+class Operations;
+struct Consumer;
 
 struct Services {
   std::string version, cluster;
   bool office = true;  // state that all processes share is shown by those with this role
   Broker* broker = nullptr;
   Counters* counters = nullptr;
-  Store* store = nullptr;  // of the office; null without the role, and then there are no routes of it
-  News* news = nullptr;    // likewise
+  Archive* archive = nullptr;
+  Store* store = nullptr;             // of the office; null without the role, and then there are no routes of it
+  News* news = nullptr;               // likewise
+  Operations* operations = nullptr;   // likewise
+  OperationRunner* runner = nullptr;  // likewise
+  AccessControl* access = nullptr;
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;
   std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;  // null: the worker does not pull
   std::function<void()> beat;                                                   // heartbeats say soon what has changed
+  Redaction redaction;
+  // Of channels: held shared by whoever broadcasts, alone by whoever registers a consumer.
+  std::shared_mutex* broadcasting = nullptr;
+  std::function<Result<void>(const Consumer&)> check_consumer;  // what is wrong with its settings
+  std::function<std::uint32_t(const Consumer&)> max_attempts;   // as it is configured now
+  std::function<void()> consumers_changed;                      // its worker follows soon
   std::size_t max_message = std::size_t{1} << 20;
 
   std::shared_ptr<Worker> worker(const std::string& name) const {

@@ -6,6 +6,7 @@
 #include "wiring/config.h"
 #include "wiring/config_environment.h"
 #include "wiring/config_text.h"
+#include "wiring/demo.h"
 #include "wiring/serve.h"
 
 namespace bartleby {
@@ -52,6 +53,7 @@ int run_command_line(int argc, char** argv, const Handlers& handlers) {
   cli::CliContext context;
   context.version = kVersion;
   context.commands.push_back(serve_command(handlers));
+  context.commands.push_back(demo_command());
   context.config_check = question([](const Config& config) { return config_check_text(config); });
   context.config_show = question(config_show_text);
   context.config_env = question(config_env_text);

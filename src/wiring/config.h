@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "codec/match.h"
 #include "engine/config.h"
+#include "office/retention.h"
+#include "server/access_options.h"
 #include "wiring/config_check.h"
 #include "wiring/config_node.h"
 #include "wiring/config_values.h"
@@ -26,6 +28,8 @@ struct HttpHandlerConfig {
   std::string secret;  // empty: not signed
   std::vector<std::uint16_t> reject;
   bool allow_private = true;
+  std::vector<std::pair<std::string, std::string>> headers{};  // sent along; no key of the file
+  std::vector<std::string> copy{};                             // of the record; likewise
 };
 struct PullHandlerConfig {};
 struct BuiltinHandlerConfig {
@@ -84,6 +88,19 @@ struct KafkaConfig {
   std::map<std::string, std::string> properties;  // of librdkafka
 };
 
+struct ConsumerConfig {
+  std::string id, name, url, token;
+  std::string retry;   // JSON object of what was said; empty: nothing
+  std::string reject;  // JSON list
+  bool paused = false;
+};
+
+struct ChannelConfig {
+  std::string id, name, token;
+  std::int32_t partitions = 1;
+  std::vector<ConsumerConfig> consumers;
+};
+
 struct BrokerConfig {
   std::string name;
   std::optional<KafkaConfig> kafka;  // absent: the embedded log
@@ -94,18 +111,32 @@ struct HeartbeatConfig {
   std::map<std::string, std::uint32_t> expect;  // worker → live instances
 };
 
+struct OfficeConfig {
+  std::string archive_dir;
+  Duration undo{};
+  std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
+
+  // Of the first pattern that matches; without one, the defaults.
+  DlqRule rule_of(const std::string& dlq) const;
+};
+
 struct Config {
   std::string cluster_id;
   bool runs_workers = true;  // role `runtime`
   bool has_office = true;    // role `office`
   std::string data_dir;
+  std::string ui_dir;  // of --ui-dir alone: where the pages lie; empty: in the program
   Address listen;
   std::string advertise;
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
+  AccessOptions access;
+  RedactionRules redact;
   HeartbeatConfig heartbeats;
+  OfficeConfig office;
   std::vector<BrokerConfig> brokers;  // at least one; the first is the default
   std::vector<WorkerConfig> workers;
+  std::vector<ChannelConfig> channels;
 
   std::vector<std::string> policies;  // names; what they say has gone into the workers
   ConfigNode effective;               // everything above as keys with their origin, for `config show` and for comparing

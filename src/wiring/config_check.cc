@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "codec/network.h"
 #include "model/failure.h"
 #include "wiring/config_parse.h"
 #include "wiring/config_values.h"
@@ -71,6 +72,8 @@ bool is_value(const ConfigNode& node, const Key& key) {
     case KeyType::kName:
     case KeyType::kNames:
       return is_name(text);
+    case KeyType::kNetworks:
+      return parse_network(text).has_value();
     case KeyType::kTemplate:
       return !template_mistake(text).has_value();
     case KeyType::kAddress:
@@ -107,6 +110,8 @@ std::string wanted_item(const Key& key) {
     case KeyType::kNames:
       one.type = KeyType::kName;
       break;
+    case KeyType::kNetworks:
+      return "a network such as 10.0.0.0/8, with nothing after its prefix";
     default:
       break;
   }
@@ -187,7 +192,9 @@ const KeyTree* ConfigChecker::find(const ConfigEntry& entry, const KeyTree& tree
                                   : "unknown kind; did you mean " + meant + "?");
       return nullptr;
     }
-    if (is_name(entry.key)) return child;
+    std::string name = entry.key;
+    if (path == "dlqs") std::ranges::replace(name, '*', '_');  // these may be patterns
+    if (is_name(name)) return child;
     mistakes_.add(entry.origin, path, "got the name " + quote(entry.key) + ", wants 1 to 200 letters, digits, . _ -");
     return nullptr;
   }
@@ -278,7 +285,7 @@ std::optional<ConfigNode> ConfigChecker::list(ConfigNode node, const KeyTree& tr
     mistakes_.add(node.origin, path, "got a list of " + std::to_string(node.items.size()) + ", wants at most 1000");
     return std::nullopt;
   }
-  if (node.items.empty() && key.type != KeyType::kCases && key.type != KeyType::kNumbers) {
+  if (node.items.empty() && key.type != KeyType::kCases && key.type != KeyType::kNumbers && !key.may_be_empty) {
     mistakes_.add(node.origin, path, "got an empty list, wants " + wanted(key));
     return std::nullopt;
   }

@@ -92,8 +92,8 @@ ConfigDiff diff(const Config& old, const Config& fresh) {
   ConfigNode after = fresh.effective;
   before.erase("workers");
   after.erase("workers");
-  for (const auto& [key, _] : differing(leaves_of(&before, key_tree()), leaves_of(&after, key_tree())))
-    out.next_start.push_back(key);
+  for (const auto& [key, applies] : differing(leaves_of(&before, key_tree()), leaves_of(&after, key_tree())))
+    if (applies != Applies::kLive) out.next_start.push_back(key);
   return out;
 }
 

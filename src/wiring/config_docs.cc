@@ -69,6 +69,7 @@ NAME is a name that you give: 1 to 200 letters, digits, `.`, `_`, `-`.
 std::string readable(std::string_view path) {
   std::string out;
   for (const char c : path) out += c == '*' ? std::string("NAME") : std::string(1, c);
+  if (const std::size_t item = out.find(".[]"); item != std::string::npos) out.erase(item, 1);
   return out;
 }
 

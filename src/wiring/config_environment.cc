@@ -31,7 +31,10 @@ std::vector<std::string> names_at(const std::vector<std::string>& path, const Co
         if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     return names;
   }
-  std::vector<std::string> names = keys_of(root, path.back());
+  const ConfigNode* above = &root;
+  for (std::size_t i = 0; i + 1 < path.size() && above != nullptr; ++i) above = above->find(path[i]);
+  std::vector<std::string> names;
+  if (above != nullptr) names = keys_of(*above, path.back());
   if (names.empty() && path.back() == "brokers") names.emplace_back("main");
   return names;
 }

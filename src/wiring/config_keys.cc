@@ -29,9 +29,38 @@ constexpr std::array kKeys{
     Key{.path = "data_dir", .type = KeyType::kText, .fallback = "./bartleby-data",
         .text = "Folder of everything this process keeps; one process at a time."},
     Key{.path = "listen", .type = KeyType::kAddress, .fallback = "127.0.0.1:1853",
-        .text = "Address of the HTTP server; a loopback address, since nobody has to say who they are. Port 0: any."},
+        .text = "Address of the HTTP server. Where nobody has to say who they are (`auth`), a loopback address. "
+        "Port 0: any."},
     Key{.path = "advertise", .type = KeyType::kUrl,
         .text = "How other processes reach this one; stands in its heartbeat. Default: `http://` and `listen`."},
+    Key{.path = "auth", .text = "Who may use the API. Without keys and proxy everybody who reaches it may do "
+        "everything, and it listens on loopback only."},
+    Key{.path = "auth.keys", .type = KeyType::kChoice, .fallback = "none",
+        .text = "`store`: every request needs an API key, made with `bartleby keys new`, or a session. At the start, "
+        "where no key may administrate, one is made and written to `first-admin.key` in `data_dir`.",
+        .choices = "none store"},
+    Key{.path = "auth.public", .type = KeyType::kChoices,
+        .fallback = "[/dlq-status, /actuator/health, /metrics, /actuator/prometheus]",
+        .text = "What everybody may read all the same: counts, no messages.",
+        .choices = "/dlq-status /actuator/health /metrics /actuator/prometheus", .may_be_empty = true},
+    Key{.path = "auth.trusted_proxies", .type = KeyType::kNetworks, .fallback = "[]",
+        .text = "Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.", .may_be_empty = true},
+    Key{.path = "auth.proxy", .text = "A proxy that has asked people who they are, and says so in headers."},
+    Key{.path = "auth.proxy.user", .type = KeyType::kText,
+        .text = "The header with the name. Default: X-Forwarded-User."},
+    Key{.path = "auth.proxy.groups", .type = KeyType::kText,
+        .text = "The header with the groups, separated by commas. Default: X-Forwarded-Groups."},
+    Key{.path = "auth.proxy.trusted", .type = KeyType::kNetworks,
+        .text = "Where the proxy is; from anywhere else the headers mean nothing."},
+    Key{.path = "auth.proxy.map", .text = "Role of a group; who is in none may do nothing."},
+    Key{.path = "auth.proxy.map.*", .type = KeyType::kChoice, .text = "Of this group.",
+        .choices = "viewer operator admin"},
+    Key{.path = "internal", .text = "How services of the same system reach /internal/v1."},
+    Key{.path = "internal.api", .text = "A key of its own for them, beside API keys."},
+    Key{.path = "internal.api.key", .type = KeyType::kText,
+        .text = "What they send as X-Internal-Api-Key.", .secret = true},
+    Key{.path = "internal.api.allowed-networks", .type = KeyType::kNetworks,
+        .text = "From where the key is taken."},
     Key{.path = "log", .text = "What is written to stderr."},
     Key{.path = "log.format", .type = KeyType::kChoice, .fallback = "text",
         .text = "Lines for people or for programs.", .choices = "text json"},
@@ -70,6 +99,49 @@ constexpr std::array kKeys{
     Key{.path = "brokers.*.kafka.properties", .text = "Properties of librdkafka as they are: TLS, SASL, sizes. Those "
         "that hold the guarantees are refused with the reason."},
     Key{.path = "brokers.*.kafka.properties.*", .type = KeyType::kText, .text = "One property.", .secret = true},
+    Key{.path = "office", .text = "What the office does with letters, and what people see of them."},
+    Key{.path = "office.undo", .type = KeyType::kDuration, .fallback = "72h",
+        .text = "How long a discarded letter can be restored; then it is deleted.", .min = 0, .max = 365 * kDay},
+    Key{.path = "office.archive", .text = "Where letters go that nobody dealt with in time."},
+    Key{.path = "office.archive.dir", .type = KeyType::kText,
+        .text = "Folder of archives. Default: `archive` in `data_dir`."},
+    Key{.path = "office.redact", .type = KeyType::kCases, .fallback = "[]",
+        .text = "What is hidden where messages are shown; the bytes stay."},
+    Key{.path = "office.redact.[].json", .type = KeyType::kPointer,
+        .text = "A field of JSON values; `*` is one step, `**` any number: `/**/password`.", .one_of = OneOf::kField},
+    Key{.path = "office.redact.[].header", .type = KeyType::kText,
+        .text = "A header, in any case.", .one_of = OneOf::kField},
+    Key{.path = "dlqs", .text = "How letters are kept, by name of the dlq or by pattern (`*`); the first that matches "
+        "counts, and a name without `*` is taken for a dlq whatever it is.", .applies = kLive},
+    Key{.path = "dlqs.*", .text = "One dlq, or all whose names match.", .applies = kLive},
+    Key{.path = "dlqs.*.class", .type = KeyType::kChoice, .fallback = "normal",
+        .text = "Letters of a financial dlq are kept until somebody deals with them.", .choices = "normal financial",
+        .applies = kLive},
+    Key{.path = "dlqs.*.retention", .type = KeyType::kDuration, .fallback = "30d",
+        .text = "How long a letter is kept after its last change. `null`: for ever.", .min = kMinute,
+        .max = 3650 * kDay, .applies = kLive},
+    Key{.path = "dlqs.*.then", .type = KeyType::kChoice, .fallback = "archive",
+        .text = "What becomes of open letters then; resolved ones are deleted.", .choices = "archive purge",
+        .applies = kLive},
+    Key{.path = "channels", .text = "Channels and their consumers (webhooks), by id; put into the store at the start. "
+        "They can be made over HTTP as well."},
+    Key{.path = "channels.*", .text = "One channel: the topic of this name."},
+    Key{.path = "channels.*.name", .type = KeyType::kText, .text = "For people. Default: its id."},
+    Key{.path = "channels.*.token", .type = KeyType::kText,
+        .text = "What X-Broker-Channel-Token must be; 8 to 255 characters.", .secret = true},
+    Key{.path = "channels.*.partitions", .type = KeyType::kNumber, .fallback = "1",
+        .text = "How many at least.", .min = 1, .max = 64},
+    Key{.path = "channels.*.consumers", .text = "Who gets its messages, by id."},
+    Key{.path = "channels.*.consumers.*", .text = "One consumer: the worker `CHANNEL.CONSUMER`. It can set `retry` as "
+        "a worker does; default: `{max_retries: 5, schedule: [5s, 30s, 60s, 120s, 180s], timeout: 30s}`."},
+    Key{.path = "channels.*.consumers.*.name", .type = KeyType::kText, .text = "For people. Default: its id."},
+    Key{.path = "channels.*.consumers.*.url", .type = KeyType::kUrl, .text = "Where messages are posted."},
+    Key{.path = "channels.*.consumers.*.token", .type = KeyType::kText,
+        .text = "Sent as X-Broker-Consumer-Token; 8 to 255 characters.", .secret = true},
+    Key{.path = "channels.*.consumers.*.paused", .type = KeyType::kBool, .fallback = "false",
+        .text = "It gets nothing for now."},
+    Key{.path = "channels.*.consumers.*.reject", .type = KeyType::kNumbers, .fallback = "[]",
+        .text = "Answers that mean: never try this message again.", .min = 300, .max = 599},
     Key{.path = "policies", .text = "Named sets of settings; a worker or case says `policy: NAME`."},
     Key{.path = "policies.*", .text = "One policy: it can set `retry`."},
     Key{.path = "defaults", .text = "Any key of a worker, for all workers; the worker's own wins."},
@@ -216,6 +288,11 @@ void insert(KeyTree& tree, std::string_view path, const Key& key) {
     insert(*tree.any, rest, key);
     return;
   }
+  if (head == "[]") {
+    if (!tree.item) tree.item = std::make_unique<KeyTree>();
+    insert(*tree.item, rest, key);
+    return;
+  }
   auto found = std::ranges::find(tree.children, head, &KeyBranch::name);
   if (found == tree.children.end()) found = tree.children.insert(found, KeyBranch{std::string(head), KeyTree{}});
   insert(found->tree, rest, key);
@@ -232,6 +309,7 @@ KeyTree build() {
     const std::string_view top = split(inside).first;
     insert(root, "defaults." + std::string(inside), key);
     if (top == "retry") insert(root, "policies.*." + std::string(inside), key);
+    if (top == "retry") insert(root, "channels.*.consumers.*." + std::string(inside), key);
     if (top == "match" || top == "handler" || top == "retry" || top == "policy") insert(*cases, inside, key);
   }
   const auto worker_cases = [](KeyTree& worker) -> KeyTree& {
@@ -337,6 +415,8 @@ std::string wanted(const Key& key) {
       return "a list of texts";
     case KeyType::kNames:
       return "a list of names (letters, digits, . _ -)";
+    case KeyType::kNetworks:
+      return "a list of networks such as 10.0.0.0/8";
   }
   return {};
 }

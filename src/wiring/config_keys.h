@@ -1,7 +1,7 @@
 // Every key of the configuration, once: path, type, default, range, what it means, and what a change of it does.
 //
 // The reader, the variables, `config show`, `config env`, docs/configuration.md and the search for the key that was
-// meant all come from this table. In a path `*` stands for a name that the user gives.
+// meant all come from this table. In a path `*` stands for a name that the user gives, `[]` for an item of a list.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ enum class KeyType : std::uint8_t {
   kDurations,
   kTexts,
   kNames,
+  kNetworks,
 };
 
 constexpr bool is_list(KeyType type) { return type >= KeyType::kChoices || type == KeyType::kCases; }
@@ -54,6 +55,7 @@ struct Key {
   std::string_view choices = {};  // separated by blanks
   OneOf one_of = OneOf::kNobody;
   bool secret = false;
+  bool may_be_empty = false;  // of lists
   Applies applies = Applies::kNextStart;
 };
 

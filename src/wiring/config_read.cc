@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/glob.h"
+#include "codec/json_text.h"
 #include "codec/topic_name.h"
 
 namespace bartleby {
@@ -158,7 +160,123 @@ HeartbeatConfig read_heartbeats(const ConfigNode& node) {
   return out;
 }
 
+Networks read_networks(const ConfigNode& list) {
+  Networks out;
+  for (const ConfigNode& item : list.items) out.push_back(*parse_network(item.text));
+  return out;
+}
+
+// The name of a header as requests have it.
+std::string header_name(const ConfigNode& map, std::string_view key, std::string_view fallback) {
+  const ConfigNode* node = map.find(key);
+  std::string out(node == nullptr || node->is_null() ? fallback : std::string_view(node->text));
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+AccessOptions read_access(const ConfigNode& root) {
+  AccessOptions out;
+  const ConfigNode& auth = at(root, "auth");
+  out.keys = text(auth, "keys") == "store";
+  out.open_paths = texts(at(auth, "public"));
+  out.trusted_proxies = read_networks(at(auth, "trusted_proxies"));
+  if (const ConfigNode* proxy = auth.find("proxy"); proxy != nullptr && proxy->is_map()) {
+    ProxyOptions& options = out.proxy.emplace();
+    options.user = header_name(*proxy, "user", "x-forwarded-user");
+    options.groups = header_name(*proxy, "groups", "x-forwarded-groups");
+    options.trusted = read_networks(at(*proxy, "trusted"));
+    for (const ConfigEntry& group : at(*proxy, "map").entries)
+      options.roles.emplace(group.key, *role_named(group.value.text));
+  }
+  const ConfigNode* internal = root.find("internal");
+  const ConfigNode* api = internal == nullptr ? nullptr : internal->find("api");
+  if (api != nullptr && api->is_map())
+    out.internal = InternalOptions{text(*api, "key"), read_networks(at(*api, "allowed-networks"))};
+  return out;
+}
+
+// What somebody said of it, as JSON; defaults are left out.
+void append_said(std::string& out, const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::kScalar) {
+    if (!node.quoted && parse_number(node.text))
+      out += node.text;
+    else
+      append_json_text(out, node.text);
+  } else if (node.kind == ConfigNode::Kind::kList) {
+    out += '[';
+    for (const ConfigNode& item : node.items) {
+      if (&item != &node.items.front()) out += ',';
+      append_said(out, item);
+    }
+    out += ']';
+  } else {
+    JsonObject object(out);
+    for (const ConfigEntry& entry : node.entries)
+      if (entry.value.origin.name) {
+        object.name(entry.key);
+        append_said(out, entry.value);
+      }
+  }
+}
+
+ConsumerConfig read_consumer(const std::string& id, const ConfigNode& node) {
+  ConsumerConfig out;
+  out.id = id;
+  out.name = node.find("name") == nullptr ? id : text(node, "name");
+  out.url = text(node, "url");
+  out.token = text(node, "token");
+  out.paused = yes(node, "paused");
+  append_said(out.reject, at(node, "reject"));
+  const ConfigNode& retry = at(node, "retry");
+  if (retry.origin.name) append_said(out.retry, retry);
+  return out;
+}
+
+ChannelConfig read_channel(const std::string& id, const ConfigNode& node) {
+  ChannelConfig out;
+  out.id = id;
+  out.name = node.find("name") == nullptr ? id : text(node, "name");
+  out.token = text(node, "token");
+  out.partitions = static_cast<std::int32_t>(number(node, "partitions"));
+  if (const ConfigNode* consumers = node.find("consumers"))
+    for (const ConfigEntry& entry : consumers->entries) out.consumers.push_back(read_consumer(entry.key, entry.value));
+  return out;
+}
+
+RedactionRules read_redaction(const ConfigNode& root) {
+  RedactionRules out;
+  const ConfigNode* office = root.find("office");
+  const ConfigNode* rules = office == nullptr ? nullptr : office->find("redact");
+  if (rules == nullptr) return out;
+  for (const ConfigNode& rule : rules->items)
+    if (const ConfigNode* pointer = rule.find("json"))
+      out.json.push_back(pointer->text);
+    else
+      out.headers.push_back(text(rule, "header"));
+  return out;
+}
+
 }  // namespace
+
+OfficeConfig read_office(const ConfigNode& resolved) {
+  OfficeConfig out;
+  const ConfigNode& office = at(resolved, "office");
+  out.undo = duration(office, "undo");
+  const ConfigNode* archive = office.find("archive");
+  const ConfigNode* dir = archive == nullptr ? nullptr : archive->find("dir");
+  out.archive_dir = dir != nullptr ? dir->text : text(resolved, "data_dir") + "/archive";
+  if (const ConfigNode* dlqs = resolved.find("dlqs"))
+    for (const ConfigEntry& entry : dlqs->entries) {
+      DlqRule rule;
+      rule.dlq_class = text(entry.value, "class") == "financial" ? DlqClass::kFinancial : DlqClass::kNormal;
+      rule.keep =
+          at(entry.value, "retention").is_null() ? std::nullopt : std::optional(duration(entry.value, "retention"));
+      rule.then = text(entry.value, "then") == "purge" ? Then::kPurge : Then::kArchive;
+      out.dlqs.emplace_back(entry.key, rule);
+    }
+  return out;
+}
 
 Config read_config(ConfigNode resolved) {
   Config out;
@@ -176,12 +294,23 @@ Config read_config(ConfigNode resolved) {
                   : level == "warn"  ? LogLevel::kWarning
                   : level == "error" ? LogLevel::kError
                                      : LogLevel::kInfo;
+  out.access = read_access(resolved);
+  out.redact = read_redaction(resolved);
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));
+  out.office = read_office(resolved);
   for (const ConfigEntry& entry : at(resolved, "brokers").entries) out.brokers.push_back(read_broker(entry));
   if (const ConfigNode* workers = resolved.find("workers"))
     for (const ConfigEntry& entry : workers->entries) out.workers.push_back(read_worker(entry.key, entry.value));
+  if (const ConfigNode* channels = resolved.find("channels"))
+    for (const ConfigEntry& entry : channels->entries) out.channels.push_back(read_channel(entry.key, entry.value));
   out.effective = std::move(resolved);
   return out;
+}
+
+DlqRule OfficeConfig::rule_of(const std::string& dlq) const {
+  for (const auto& [pattern, rule] : dlqs)
+    if (glob_matches(pattern, dlq)) return rule;
+  return {};
 }
 
 std::vector<std::optional<Match>> WorkerConfig::case_matches() const {

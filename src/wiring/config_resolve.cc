@@ -58,7 +58,7 @@ ConfigNode complete(const ConfigNode& map, const KeyTree& tree) {
     const Key& key = *child.key;
     const bool absent = said == nullptr || said->is_null();
     Origin key_origin = said == nullptr ? Origin{} : said->origin;
-    if (said != nullptr && said->is_null() && (name == "guard" || said->refused)) {
+    if (said != nullptr && said->is_null() && (name == "guard" || name == "retention" || said->refused)) {
       out.entries.push_back({name, key_origin, *said});
     } else if (key.type == KeyType::kMap) {
       if (absent && (key.one_of != OneOf::kNobody || !has_fallback(child))) continue;

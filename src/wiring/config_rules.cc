@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxWorkers = 1000;
 constexpr std::size_t kMaxCases = 100;
+constexpr std::size_t kMaxRedactions = 100;
 constexpr std::size_t kMaxTopicName = 249;
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
@@ -32,8 +33,10 @@ class Rules {
 
   void check() {
     listen();
+    access();
     heartbeats();
     brokers();
+    channels();
     const ConfigNode* workers = root_.find("workers");
     if (workers == nullptr) return;
     if (workers->entries.size() > kMaxWorkers)
@@ -46,11 +49,68 @@ class Rules {
   void listen() {
     const ConfigNode& node = *root_.find("listen");
     const auto address = parse_address(node.text);
-    if (!address || address->loopback()) return;
+    const ConfigNode& auth = *root_.find("auth");
+    if (!address || address->loopback() || text_of(auth, "keys") == "store" || !missing(auth, "proxy")) return;
     mistakes_.add(node.origin, "listen",
                   "got " + quote(node.text) +
                       ", wants a loopback address such as 127.0.0.1:" + std::to_string(address->port) +
-                      ": there are no API keys, so whoever reaches the port could read and send messages");
+                      ", or auth.keys: store, or auth.proxy: else whoever reaches the port can read and send messages");
+  }
+
+  void access() {
+    const ConfigNode& auth = *root_.find("auth");
+    const ConfigNode& roles = *root_.find("roles");
+    if (text_of(auth, "keys") == "store" && roles.kind == ConfigNode::Kind::kList &&
+        std::ranges::find(roles.items, "office", &ConfigNode::text) == roles.items.end())
+      mistakes_.add(auth.find("keys")->origin, "auth.keys", "store wants the role office: the keys are in its store");
+    const ConfigNode* proxy = auth.find("proxy");
+    if (proxy != nullptr && proxy->is_map())
+      for (const char* key : {"trusted", "map"})
+        if (missing(*proxy, key)) mistakes_.add(proxy->origin, "auth.proxy", std::string("wants ") + key);
+    const ConfigNode* internal = root_.find("internal");
+    const ConfigNode* api = internal == nullptr ? nullptr : internal->find("api");
+    if (api != nullptr && api->is_map())
+      for (const char* key : {"key", "allowed-networks"})
+        if (missing(*api, key)) mistakes_.add(api->origin, "internal.api", std::string("wants ") + key);
+    const ConfigNode* office = root_.find("office");
+    const ConfigNode* redact = office == nullptr ? nullptr : office->find("redact");
+    if (redact == nullptr) return;
+    if (redact->items.size() > kMaxRedactions)
+      mistakes_.add(redact->origin, "office.redact",
+                    "got " + std::to_string(redact->items.size()) + ", wants at most 100");
+    for (std::size_t i = 0; i < redact->items.size(); ++i)
+      if (missing(redact->items[i], "json") && missing(redact->items[i], "header"))
+        mistakes_.add(redact->items[i].origin, "office.redact[" + std::to_string(i) + "]", "wants one of json, header");
+  }
+
+  void token(const ConfigNode& map, const std::string& path) {
+    const ConfigNode* node = map.find("token");
+    if (missing(map, "token")) {
+      mistakes_.add(map.origin, path, "wants token");
+    } else if (node != nullptr && !node->is_null() &&
+               (node->text.size() < 8 || node->text.size() > 255 ||
+                !std::ranges::all_of(node->text, [](char c) { return c > ' ' && c < 0x7f; }))) {
+      mistakes_.add(node->origin, path + ".token", "wants 8 to 255 printable characters, no blanks");
+    }
+  }
+
+  void channels() {
+    const ConfigNode* all = root_.find("channels");
+    if (all == nullptr) return;
+    for (const ConfigEntry& channel : all->entries) {
+      if (!channel.value.is_map()) continue;
+      const std::string path = "channels." + channel.key;
+      token(channel.value, path);
+      const ConfigNode* consumers = channel.value.find("consumers");
+      if (consumers == nullptr) continue;
+      for (const ConfigEntry& consumer : consumers->entries) {
+        if (!consumer.value.is_map()) continue;
+        const std::string here = path + ".consumers." + consumer.key;
+        token(consumer.value, here);
+        if (missing(consumer.value, "url")) mistakes_.add(consumer.value.origin, here, "wants url");
+        retry(consumer.value, here);
+      }
+    }
   }
 
   void heartbeats() {

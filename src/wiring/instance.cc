@@ -1,49 +1,28 @@
-#include "wiring/instance.h"
-
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 
 #include "adapters/counters/embedded/embedded_counters.h"
-#include "adapters/handler/http/http_handler.h"
-#include "base/lock_file.h"
 #include "base/version.h"
 #include "codec/journal.h"
-#include "runtime/heartbeats.h"
-#include "runtime/in_process.h"
-#include "runtime/open_attempts.h"
-#include "runtime/pull_handler.h"
-#include "runtime/worker.h"
-#include "server/http_server.h"
+#include "server/pages.h"
 #include "server/routes/routes.h"
-#include "wiring/admission.h"
 #include "wiring/brokers.h"
-#include "wiring/config_environment.h"
-#include "wiring/office.h"
+#include "wiring/first_key.h"
+#include "wiring/instance_parts.h"
 #include "wiring/office_key.h"
 
 namespace bartleby {
 namespace {
 
-constexpr std::string_view kDefaultPort = "1853";
-
 std::uint64_t random_number() {
   std::uint64_t n = 0;
   BARTLEBY_ASSERT(::getrandom(&n, sizeof n, 0) == static_cast<ssize_t>(sizeof n));
   return n;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 // A worker's connections, its own files and the server's: the soft limit is often 1024.
@@ -54,61 +33,14 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::function<std::optional<Response>(const Request&)> pages_of(const Config& config) {
+  const PageFacts facts{.version = std::string(kVersion), .cluster = config.cluster_id};
+  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages(), facts)
+                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir), facts);
+  return [pages](const Request& request) { return pages->answer(request); };
+}
+
 }  // namespace
-
-struct Instance::Parts {
-  Parts(Config c, const Handlers& h, const Clock& k, Log& l, std::function<void(const std::string&)> b)
-      : config(std::move(c)), handlers(h), clock(k), log(l), broken(std::move(b)) {}
-
-  struct Running {
-    std::shared_ptr<Worker> worker;
-    std::shared_ptr<PullHandler> pull;
-  };
-
-  Config config;
-  const Handlers& handlers;
-  const Clock& clock;
-  Log& log;
-  const std::function<void(const std::string&)> broken;
-
-  std::optional<LockFile> folder;                          // locked, where no log does it
-  std::map<std::string, std::unique_ptr<Broker>> brokers;  // by name
-  Broker* broker = nullptr;                                // the first
-  OfficeKey office_key;
-  std::unique_ptr<Counters> counters;
-  std::unique_ptr<Office> office;  // none without the role
-  std::unique_ptr<FlightRecorder> recorder;
-  AloneGate gate;
-  std::shared_ptr<HttpLoop> http;
-  std::shared_ptr<OpenAttempts> open;
-  std::mutex mutex;  // of `running`
-  std::map<std::string, Running> running;
-  std::vector<Running> parting;  // handed over, but a handler of theirs still runs
-  Services services;
-  Router router;
-  std::unique_ptr<HttpServer> server;
-  std::unique_ptr<Heartbeats> heartbeats;
-  std::jthread ticker;
-
-  Result<void> own_folder();
-  Result<void> bury();
-  struct Prepared {
-    WorkerSpec spec;
-    Broker* broker = nullptr;
-    std::shared_ptr<PullHandler> pull;
-  };
-  Result<Prepared> prepare_worker(const WorkerConfig& config);
-  void start_worker(Prepared prepared);
-  Result<std::shared_ptr<Handler>> make_handler(const WorkerConfig& worker, const CaseConfig& one,
-                                                std::shared_ptr<PullHandler>& pull);
-  std::string instance_of(const std::string& worker) const;
-  std::string address() const;
-  std::unique_ptr<Heartbeats> make_heartbeats();
-  void tick(const std::stop_token& stopping);
-  bool stop_workers(const std::vector<Running>& leaving);
-  static bool may_apply(const Worker& worker, const WorkerConfig& wanted);
-  void hand_over(const std::string& name);
-};
 
 // The embedded log locks the folder that it is in; without one it is ours to do: two processes with one flight recorder
 // would bury each other.
@@ -150,76 +82,17 @@ Result<void> Instance::Parts::bury() {
   return {};
 }
 
-std::string Instance::Parts::instance_of(const std::string& worker) const {
-  if (const char* given = std::getenv("BARTLEBY_INSTANCE"); given != nullptr && *given != '\0') return given;
-  const std::string port = std::to_string(config.listen.port);
-  return worker + "-" + host_name() + (port == kDefaultPort ? "" : "-" + port);
-}
-
-Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfig& worker, const CaseConfig& one,
-                                                               std::shared_ptr<PullHandler>& pull) {
-  if (const auto* push = std::get_if<HttpHandlerConfig>(&one.handler)) {
-    HttpHandlerOptions options;
-    options.target.url = push->url;
-    options.target.allow_private = push->allow_private;
-    options.secret = push->secret;
-    options.reject.assign(push->reject.begin(), push->reject.end());
-    auto made = HttpHandler::make(std::move(options), http, open);
-    if (!made) return std::unexpected(made.error());
-    return std::shared_ptr<Handler>(std::move(*made));
-  }
-  if (std::holds_alternative<PullHandlerConfig>(one.handler)) {
-    if (!pull) {
-      PullHandlerOptions options;
-      options.clock = [this] { return clock.now(); };
-      pull = std::make_shared<PullHandler>(open, std::move(options));
-    }
-    return std::shared_ptr<Handler>(pull);
-  }
-  const std::string& name = std::get<BuiltinHandlerConfig>(one.handler).name;
-  const std::string cluster = config.cluster_id;
-  InProcess where{name, recorder.get(),
-                  [worker, cluster](const std::string& topic) { return worker.journal_of(topic, cluster); }, &gate};
-  if (const auto sync = handlers.sync.find(name); sync != handlers.sync.end()) {
-    if (worker.run == RunIn::kEngine)
-      return std::shared_ptr<Handler>(std::make_shared<InlineHandler>(std::move(where), sync->second));
-    return std::shared_ptr<Handler>(
-        std::make_shared<PooledHandler>(std::move(where), sync->second, worker.concurrency));
-  }
-  if (const auto async = handlers.async.find(name); async != handlers.async.end())
-    return std::shared_ptr<Handler>(std::make_shared<AsynchronousHandler>(std::move(where), async->second));
-  return fail(ErrorCode::kInvalid, "worker " + worker.name + ": this program has no handler " + name +
-                                       "; say handler: {http: {url: …}} or {pull: {}}, or build a program that has it");
-}
-
-Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerConfig& c) {
-  Prepared prepared;
-  WorkerSpec& spec = prepared.spec;
-  // Brokers are opened when the process starts; one that a reload names for the first time is not there.
-  const auto broker_of = brokers.find(c.broker);
-  if (broker_of == brokers.end())
-    return fail(ErrorCode::kInvalid, "worker " + c.name + ": brokers." + c.broker + " counts at the next start");
-  prepared.broker = broker_of->second.get();
-  spec.name = c.name;
-  spec.group = c.group;
-  spec.cluster = config.cluster_id;
-  spec.instance = instance_of(c.name);
-  spec.topics = c.topics;
-  spec.journal = c.journal;
-  spec.dead_letter = c.dead_letter.topic;
-  spec.start = c.start.at;
-  spec.start_time = c.start.time;
-  spec.engine = c.engine();
-  spec.record = process_environment()["BARTLEBY_RECORD"];
-  for (const CaseConfig& one : c.cases) {
-    auto handler = make_handler(c, one, prepared.pull);
-    if (!handler) return std::unexpected(handler.error());
-    spec.handlers.push_back(std::move(*handler));
-  }
-  spec.admit = admission_of(c);
-  spec.replay_topic = c.lane_template();
-  spec.replay_of = replays_of(c.group, {office_key});
-  return prepared;
+Result<void> Instance::Parts::open_access() {
+  Store* store = office ? &office->store() : nullptr;
+  access = std::make_unique<AccessControl>(config.access, store, clock);
+  services.access = access.get();
+  router.set_guard([this](Request& request, const Route& route) { return access->admit(request, route.docs.access); });
+  if (store == nullptr) return {};
+  answers = std::make_unique<KeptAnswers>(*store, clock, log);
+  router.set_memory([this](const Request& request, const Route& route, Respond& respond) {
+    return answers->begin(request, route, respond);
+  });
+  return config.access.keys ? first_admin_key(*store, config.data_dir, clock, log) : Result<void>();
 }
 
 std::string Instance::Parts::address() const {
@@ -245,13 +118,6 @@ std::unique_ptr<Heartbeats> Instance::Parts::make_heartbeats() {
     return all;
   };
   return std::make_unique<Heartbeats>(std::move(options), *counters, clock, log);
-}
-
-void Instance::Parts::start_worker(Prepared prepared) {
-  const std::string name = prepared.spec.name;
-  auto worker = std::make_shared<Worker>(std::move(prepared.spec), *prepared.broker, clock, log, broken);
-  const std::lock_guard lock(mutex);
-  running[name] = {std::move(worker), std::move(prepared.pull)};
 }
 
 void Instance::Parts::tick(const std::stop_token& stopping) {
@@ -337,7 +203,13 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   p.services.broker = p.broker;
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
-  if (p.office) p.services.store = &p.office->store(), p.services.news = &p.office->news();
+  if (p.office) {
+    p.services.store = &p.office->store();
+    p.services.news = &p.office->news();
+    p.services.archive = &p.office->archive();
+    p.services.operations = &p.office->operations();
+    p.services.runner = &p.office->runner();
+  }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
   p.services.workers = [&p] {
@@ -352,7 +224,16 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     return at == p.running.end() ? nullptr : at->second.pull;
   };
   p.services.beat = [&p] { p.heartbeats->wake(); };
+  p.services.redaction = Redaction(p.config.redact);
+  if (auto opened = p.open_access(); !opened) return std::unexpected(opened.error());
+  p.follow_consumers();
+  if (p.office)
+    if (auto put = put_channels(p.config.channels, p.config.cluster_id, p.config.listen.loopback(), p.office->store(),
+                                *p.broker, clock.now().wall);
+        !put)
+      return std::unexpected(put.error());
   add_all_routes(p.router, p.services);
+  if (p.office) p.router.add_pages(pages_of(p.config));
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
   std::vector<Parts::Prepared> prepared;
@@ -363,16 +244,20 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     prepared.push_back(std::move(*one));
   }
   for (Parts::Prepared& one : prepared) p.start_worker(std::move(one));
+  if (p.follower) p.follower->look();
   // Whoever reaches the server finds the workers there, and a heartbeat of each.
   p.heartbeats = p.make_heartbeats();
   p.heartbeats->beat();
   ServerOptions server;
   server.address = p.config.listen.host;
   server.port = p.config.listen.port;
+  // A name that points here by somebody else's will matters only where nobody says who they are.
+  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
   auto listening = HttpServer::start(std::move(server), p.router, log);
   if (!listening) return std::unexpected(listening.error());
   p.server = std::move(*listening);
   p.heartbeats->start();
+  if (p.follower) p.follower->start();
   return instance;
 }
 
@@ -387,6 +272,10 @@ std::string Instance::address() const { return parts_->address(); }
 // Everything that can be refused is refused before anything stops: a bad file leaves the old workers running.
 Result<void> Instance::reload(Config fresh) {
   Parts& p = *parts_;
+  const std::lock_guard lock(p.changing);
+  for (const WorkerConfig& consumer : p.consumers)
+    if (std::ranges::find(fresh.workers, consumer.name, &WorkerConfig::name) != fresh.workers.end())
+      return fail(ErrorCode::kInvalid, "workers." + consumer.name + " has the name of a consumer; choose another");
   ConfigDiff changes = diff(p.config, fresh);
   const auto wanted = [&](const WorkerChange& change) -> const WorkerConfig& {
     return *std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
@@ -422,43 +311,16 @@ Result<void> Instance::reload(Config fresh) {
   }
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
+  p.config.office.dlqs = std::move(fresh.office.dlqs);
   p.config.effective = std::move(fresh.effective);
   p.heartbeats->beat();
-  if (p.office) p.office->follow(p.config);
+  p.tell_office();
   return {};
-}
-
-// While it runs; else it must be handed over: a pool has as many threads as it was made with.
-bool Instance::Parts::may_apply(const Worker& worker, const WorkerConfig& wanted) {
-  const auto& handlers = worker.spec().handlers;
-  return handlers.size() == wanted.cases.size() && std::ranges::all_of(handlers, [&](const auto& handler) {
-           return handler->capacity() == 0 || handler->capacity() == wanted.concurrency;
-         });
-}
-
-// Its successor can begin as soon as the partitions are free; a handler that takes longer ends by itself.
-void Instance::Parts::hand_over(const std::string& name) {
-  Running old;
-  {
-    const std::lock_guard lock(mutex);
-    const auto at = running.find(name);
-    if (at == running.end()) return;
-    old = at->second;
-  }
-  old.worker->stop();
-  if (old.pull) old.pull->close();
-  heartbeats->wake();
-  const auto until =
-      std::chrono::steady_clock::now() + clock.real(old.worker->spec().engine.drain) + std::chrono::seconds(10);
-  while (!old.worker->parted() && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  const std::lock_guard lock(mutex);
-  running.erase(name);
-  parting.push_back(std::move(old));
 }
 
 bool Instance::stop() {
   Parts& p = *parts_;
+  if (p.follower) p.follower->stop();
   std::vector<Parts::Running> leaving;
   {
     const std::lock_guard lock(p.mutex);
@@ -466,6 +328,7 @@ bool Instance::stop() {
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
   const bool whole = p.stop_workers(leaving);
+  if (p.office) p.office->runner().end_watching();  // requests that wait are answered while there is a server
   if (p.server) p.server->stop();
   p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();

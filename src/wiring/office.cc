@@ -1,5 +1,6 @@
 #include "wiring/office.h"
 
+#include "adapters/archive/files/file_archive.h"
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "wiring/office_key.h"
 
@@ -18,17 +19,24 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   IntakeOptions options;
   options.cluster = config.cluster_id;
   options.dlq_class = [self = office.get()](const std::string& topic) {
-    return self->is_dlq(topic) ? std::optional(DlqClass::kNormal) : std::nullopt;
+    return self->is_dlq(topic) ? std::optional(self->rule_of(topic).dlq_class) : std::nullopt;
   };
   office->intake_ = std::make_unique<IntakeRunner>(
       broker, *office->store_, log, clock, std::move(options),
       [self = office.get()](const std::string& dlq, const IntakeReport& report) { self->news_.heard(dlq, report); });
-  office->chores_ = std::make_unique<Chores>(*office->store_, office->news_, log, clock, config.advertise);
+  office->archive_ = std::make_unique<FileArchive>(config.office.archive_dir);
+  office->chores_ = std::make_unique<Chores>(
+      *office->store_, office->news_, log, clock, config.advertise,
+      [self = office.get(), holder = config.advertise](Timestamp now) {
+        return keep_tidy(
+            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, holder, now);
+      });
   RunnerOptions running;
   running.key = key;
   office->runner_ = std::make_unique<OperationRunner>(broker, *office->store_, log, clock, std::move(running));
   OperationsOptions operations;
   operations.readers = [self = office.get()](const std::string& topic) { return self->readers_of(topic); };
+  operations.defaults.undo = config.office.undo;
   operations.new_id = [] { return "op_" + random_hex(); };
   operations.wake = [self = office.get()] { self->runner_->wake(); };
   office->operations_ = std::make_unique<Operations>(*office->store_, clock, std::move(operations));
@@ -48,7 +56,10 @@ void Office::follow(const Config& config) {
       lanes.insert(lane);
       readers[topic].push_back({worker.group, lane});
     }
+  for (const auto& [pattern, rule] : config.office.dlqs)
+    if (!pattern.contains('*')) dlqs.insert(pattern);
   const std::lock_guard lock(mutex_);
+  rules_ = config.office;
   readers_ = std::move(readers);
   lanes_.merge(lanes);
   dlqs_.merge(dlqs);  // those of a worker that was removed still hold its letters
@@ -58,6 +69,11 @@ std::vector<Reader> Office::readers_of(const std::string& topic) const {
   const std::lock_guard lock(mutex_);
   const auto found = readers_.find(topic);
   return found == readers_.end() ? std::vector<Reader>() : found->second;
+}
+
+DlqRule Office::rule_of(const std::string& dlq) const {
+  const std::lock_guard lock(mutex_);
+  return rules_.rule_of(dlq);
 }
 
 bool Office::is_dlq(const std::string& topic) const {

@@ -19,6 +19,7 @@
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/store.h"
 #include "wiring/config.h"
@@ -37,17 +38,22 @@ class Office {
   Store& store() { return *store_; }
   News& news() { return news_; }
   Operations& operations() { return *operations_; }
+  Archive& archive() { return *archive_; }
+  OperationRunner& runner() { return *runner_; }
   IntakeCounts intake() const { return intake_->counts(); }
   void follow(const Config& config);  // after a reload: the workers' dlqs may be others
 
  private:
   explicit Office(std::unique_ptr<Store> store) : store_(std::move(store)) {}
   bool is_dlq(const std::string& topic) const;
+  DlqRule rule_of(const std::string& dlq) const;
   std::vector<Reader> readers_of(const std::string& topic) const;
 
   std::unique_ptr<Store> store_;
+  std::unique_ptr<Archive> archive_;
   News news_;
   mutable std::mutex mutex_;
+  OfficeConfig rules_;                                  // under the mutex
   std::set<std::string> dlqs_;                          // under the mutex
   std::set<std::string> lanes_;                         // under the mutex; no dlqs, whatever they are called
   std::map<std::string, std::vector<Reader>> readers_;  // under the mutex; by topic

@@ -29,11 +29,12 @@ nothing else is needed.
 
   -c FILE            the configuration; without it ./bartleby.yaml where there is one
   --data-dir DIR     where topics and offsets are kept            (default ./bartleby-data)
-  --listen A:P       where the API listens; loopback only         (default 127.0.0.1:1853)
+  --listen A:P       where the API listens; loopback without keys (default 127.0.0.1:1853)
   --to URL           one worker that posts every message there; wants --topic
   --topic TOPIC      what that worker reads; it has the topic's name
   --kafka HOST:PORT  Apache Kafka instead of the embedded log; without workers it is an office for the dlqs there
   --log text|json    how events are written to stderr             (default text)
+  --ui-dir DIR       take the pages from this folder, to work on them; see CONTRIBUTING.md
 
   bartleby serve
   bartleby serve --topic orders --to http://localhost:3000/orders
@@ -46,6 +47,7 @@ SIGTERM stops it cleanly, SIGHUP reads the configuration again.
 struct Options {
   std::optional<std::string> file;
   std::vector<ConfigFlag> flags;
+  std::string ui_dir;
 };
 
 int refuse(const std::string& what) {
@@ -86,7 +88,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     }
     const bool known = name == "-c" || name == "--config" || name == "--data-dir" || name == "--listen" ||
                        name == "--to" || name == "--topic" || name == "--log" || name == "--roles" ||
-                       name == "--kafka";
+                       name == "--ui-dir" || name == "--kafka";
     if (!known) return refuse("unknown option '" + std::string(name) + "'");
     if (!value) {
       if (i + 1 == arguments.size()) return refuse("'" + std::string(name) + "' wants a value");
@@ -98,6 +100,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     if (name == "--log") options.flags.push_back({"--log", {"log", "format"}, *value});
     if (name == "--roles") options.flags.push_back({"--roles", {"roles"}, *value});
     if (name == "--kafka") options.flags.push_back({"--kafka", {"brokers", "main", "kafka", "bootstrap"}, *value});
+    if (name == "--ui-dir") options.ui_dir = *value;
     if (name == "--to") to = *value;
     if (name == "--topic") topic = *value;
   }
@@ -152,6 +155,7 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
     std::cerr << config.error();
     return kUsage;
   }
+  config->ui_dir = options.ui_dir;
   // Blocked before the first thread starts, so that all inherit it and only this one takes them.
   sigset_t signals;
   sigemptyset(&signals);

@@ -1,5 +1,6 @@
 // The SQLite store under the store contract.
 #include "adapters/store/sqlite/sqlite_store.h"
+#include "tests/contract/store_archives.h"
 #include "tests/contract/store_operations.h"
 #include "tests/support/scratch_folder.h"
 
@@ -23,6 +24,8 @@ StoreRigFactory sqlite() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(sqlite()),
+                         [](const auto& rig) { return rig.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreArchives, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreOperations, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });

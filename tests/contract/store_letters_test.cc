@@ -93,6 +93,16 @@ TEST_P(StoreContract, TheSameLetterTwiceIsOneAndAnotherWithItsIdIsAnIncident) {
   expect_counts_are_exact();
 }
 
+TEST_P(StoreContract, ACopyOfALifeThatIsOverIsNoOtherLetter) {
+  Arrival later = letter(1, 1);
+  later.payload.headers.pop_back();  // a replay leaves out headers of dead letter queues
+  take_in({letter(1)});
+  EXPECT_EQ(take_in({later}).came_back, 1U);
+  const IntakeReport report = take_in({letter(1), later});
+  EXPECT_EQ(report.duplicates, 2U);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
+}
+
 TEST_P(StoreContract, ALaterLifeOpensTheSameLetterFromEveryState) {
   take_in({letter(1), letter(2), letter(3), letter(4), letter(5)});
   change(letter(2).letter.id, LetterCause::kReplay);
@@ -168,8 +178,8 @@ TEST_P(StoreContract, AnArchivedLetterComesBackWithItsBytes) {
   const std::string id = letter(1).letter.id;
   change(id, LetterCause::kArchive);
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
-  const LetterPayload payload = letter(1).payload;
-  EXPECT_EQ(change(id, LetterCause::kRestore, {}, {.payload = &payload}).result, ChangeResult::kDone);
+  const std::vector<LifeBytes> lives = {{0, letter(1).payload}};
+  EXPECT_EQ(change(id, LetterCause::kRestore, {}, {.lives = &lives}).result, ChangeResult::kDone);
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 1);
   const auto bare = change_letters(store(), {"ann", "", ""}, now_, [&](LetterChanges& changes) -> Result<void> {
     BARTLEBY_TRY(changes.change(id, {}, LetterCause::kArchive));

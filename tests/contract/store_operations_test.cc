@@ -148,6 +148,19 @@ TEST_P(StoreOperations, OutcomesResolveLettersOnce) {
   expect_counts_are_exact();
 }
 
+TEST_P(StoreOperations, OutcomesAreReadFromTheBeginningOfATopicThatWasMadeAnew) {
+  letters(2);
+  run(started(request(OperationKind::kReplay)));
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 2U);
+  for (const auto& [mark, record] : sent) answer(mark, Verdict::kDead);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->came_back, 2U);
+  cluster_.recreate(kOutcomesTopic);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->records, 0U);
+  for (const auto& [mark, record] : sent) answer(mark, Verdict::kApplied);
+  EXPECT_EQ(take_outcomes(store(), cluster_, 100, now_)->resolved, 2U);
+}
+
 TEST_P(StoreOperations, ARefusedLetterIsOpenAgainAndSaysWhy) {
   ensure("small", 1, 1500);
   letters(1);
@@ -193,13 +206,58 @@ TEST_P(StoreOperations, OneRunningReplayPerDlqAndCancelLosesNothing) {
   EXPECT_EQ(operations().list({OperationState::kRunning}, std::nullopt, 50)->size(), 1U);
 }
 
+TEST_P(StoreOperations, ALetterAloneGoesBesideAReplayAndAReplayBesideIt) {
+  letters(6);
+  OperationRequest alone = request(OperationKind::kReplay);
+  alone.query.reset();
+  alone.ids = {letter(0).letter.id};
+  run(started(alone));
+  OperationRequest many = request(OperationKind::kReplay);
+  many.settings.canary = 2;
+  run(started(many));
+  alone.ids = {letter(5).letter.id};
+  run(started(alone));
+  EXPECT_EQ(operations().list({OperationState::kRunning}, std::nullopt, 50)->size(), 3U);
+  const Operation second = plan(request(OperationKind::kReplay));
+  EXPECT_EQ(operations().start(second.id, kAnn)->result, OperationChange::kConflict);
+}
+
+TEST_P(StoreOperations, AnEditIsShownAppliedAndLeftOutWhereItDoesNotFit) {
+  Arrival fits = letter(0), not_json = letter(1), null = letter(2);
+  fits.payload.value = std::string(R"({ "n": 9007199254740993, "cur": "USD" })");
+  not_json.payload.value = std::string("no json");
+  null.payload.value = Bytes();
+  take_in({fits, not_json, null});
+  OperationRequest r = request(OperationKind::kReplay);
+  r.settings.edit = R"([{"op":"replace","path":"/cur","value":"EUR"}])";
+  const std::string after = R"({"n":9007199254740993,"cur":"EUR"})";
+  const Operation planned = started(r);
+  ASSERT_EQ(planned.report.previews.size(), 1U);
+  EXPECT_EQ(planned.report.previews.front().letter, fits.letter.id);
+  EXPECT_EQ(planned.report.previews.front().after, after);
+  ASSERT_EQ(planned.report.warnings.size(), 1U);
+  EXPECT_TRUE(planned.report.warnings.front().starts_with("the edit does not apply to 2 of the first 3 letters"));
+  const Operation done = run(planned);
+  EXPECT_EQ(done.with(ItemResult::kSent), 1);
+  EXPECT_EQ(done.with(ItemResult::kSkipped), 2);
+  ASSERT_EQ(replays_in("orders").size(), 1U) << "and signed for what was sent";
+  EXPECT_EQ(replays_in("orders").front().second.value, after);
+  EXPECT_EQ(get(not_json.letter.id).state, LetterState::kOpen);
+  EXPECT_EQ(get(null.letter.id).state, LetterState::kOpen);
+  r.settings.edit = "[1]";
+  EXPECT_EQ(operations().plan(r, kAnn).error().code, ErrorCode::kInvalid);
+  expect_counts_are_exact();
+}
+
 TEST_P(StoreOperations, APlanIsGoodForADay) {
   letters(1);
   const Operation planned = plan(request(OperationKind::kReplay));
   ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(23)).value(), 0);
   ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(25)).value(), 1);
   EXPECT_EQ(operations().start(planned.id, kAnn)->result, OperationChange::kWrongState);
-  EXPECT_EQ(operations().get(planned.id).value()->note, "nobody started it within a day");
+  const Operation expired = *operations().get(planned.id).value();
+  EXPECT_EQ(expired.note, "nobody started it within a day");
+  EXPECT_EQ(expired.with(ItemResult::kSkipped), 1);
 }
 
 // Replays, discards, restores and purges of random selections, with processes that die before and after every write of

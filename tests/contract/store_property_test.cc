@@ -78,8 +78,8 @@ TEST_P(StoreContract, CountsAreExactAfterRandomChangesAndCrashes) {
       for (std::uint64_t i = random.below(8); i > 0; --i) {
         const auto seq = random.between(1, std::max<std::int64_t>(1, made));
         const auto cause = static_cast<LetterCause>(random.below(kLetterCauseNames.size()));
-        const LetterPayload payload = letter(1).payload;
-        const auto one = changes.change(seq, {}, cause, {.payload = &payload});
+        const std::vector<LifeBytes> lives = {{0, letter(1).payload}};
+        const auto one = changes.change(seq, {}, cause, {.lives = &lives});
         if (!one) return std::unexpected(one.error());
         ++(one->result == ChangeResult::kDone ? done : refused);
       }

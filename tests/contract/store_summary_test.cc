@@ -66,7 +66,12 @@ TEST_P(StoreContract, ChoresAgeIssuesAndCheckCountsWhenTheirTimesCome) {
   Log log(LogFormat::kText, LogLevel::kInfo, [&](std::string_view line) { said += line; });
   News news;
   const SystemClock clock;
-  Chores chores(store(), news, log, clock, "a");
+  int tidied = 0;
+  const auto tidy = [&](Timestamp) {
+    ++tidied;
+    return RetentionReport{};
+  };
+  Chores chores(store(), news, log, clock, "a", tidy);
   const auto run = [&](Duration later) {
     now_ += later;
     chores.run_due({Instant(Duration(ms(now_))), now_});

@@ -92,13 +92,14 @@ def headers_are_read_once(tree):
 
 
 def files_are_short(tree):
-    return [f"{name}: {count} lines, more than {MAX_LINES}" for name in tree.named(".cc", ".h", ".inc")
-            if name.startswith(("src/", "include/", "tests/"))
+    return [f"{name}: {count} lines, more than {MAX_LINES}"
+            for name in tree.named(".cc", ".h", ".inc", ".ts", ".tsx", ".mjs", ".css")
+            if name.startswith(("src/", "include/", "tests/", "web/"))
             and (count := len(tree.text(name).splitlines())) > MAX_LINES]
 
 
 def lines_are_short(tree):
-    names = tree.named(".cc", ".h", ".inc", ".py", ".cmake", "CMakeLists.txt")
+    names = tree.named(".cc", ".h", ".inc", ".py", ".cmake", "CMakeLists.txt", ".ts", ".tsx", ".mjs", ".css")
     return [f"{name}:{number}: {len(line)} columns, more than {MAX_COLUMNS}"
             for name, number, line in tree.lines(names) if len(line) > MAX_COLUMNS]
 
@@ -198,8 +199,8 @@ SELF_TEST = {
     headers_say_what_they_are: {
         "src/base/short.h": "// A box.\n#pragma once\n", "src/base/long.h": "// x\n" * 15 + "#pragma once\n"},
     headers_are_read_once: {"src/base/box.h": "// A box.\n// It holds one thing.\n"},
-    files_are_short: {"src/base/box.cc": "\n" * 501},
-    lines_are_short: {"src/base/box.cc": "x" * 121},
+    files_are_short: {"src/base/box.cc": "\n" * 501, "web/src/box.ts": "\n" * 501},
+    lines_are_short: {"src/base/box.cc": "x" * 121, "web/src/box.tsx": "x" * 121},
     pure_folders_are_pure: {
         "src/engine/a.cc": "std::unordered_map<int, int> m;", "src/codec/b.cc": "std::hash<int> h;",
         "src/model/c.cc": "auto t = std::chrono::steady_clock::now();", "src/engine/d.cc": "usleep(1);",

@@ -39,6 +39,9 @@ def steps():
 
 def masked(line):
     line = re.sub(r"ltr_[a-z2-7]+", "ltr_#", line)
+    line = re.sub(r"(iss|op)_[0-9a-z]+", r"\1_#", line)
+    line = re.sub(r"[▁▂▃▄▅▆▇█]", " ", line)
+    line = re.sub(r"attempts\b", "attempt", line)  # whoever was told to run now may have failed again
     line = re.sub(r"instance \S+", "instance #", line)
     line = re.sub(r"\d+", "#", line)
     return re.sub(r"\s+", " ", line).strip()

@@ -70,8 +70,9 @@ class Client {
 class HttpServerTest : public testing::Test {
  protected:
   HttpServerTest() {
-    router_.add("GET", "/now", {.summary = "answers at once"}, [](Request&) { return text("now!"); });
-    router_.add("GET", "/later", {.summary = "answers when the test says so"},
+    router_.add("GET", "/now", {.access = Access::open(), .summary = "answers at once"},
+                [](Request&) { return text("now!"); });
+    router_.add("GET", "/later", {.access = Access::open(), .summary = "answers when the test says so"},
                 [this](Request& request, Respond respond) {
                   if (prepare_) prepare_(*request.departure);
                   asked_.set_value(std::move(respond));

@@ -11,12 +11,10 @@ import pathlib
 import sqlite3
 import subprocess
 import sys
-import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from api import Checked, Events, claimed, letters_found, send, started  # noqa: E402
-from processes import wait_for  # noqa: E402
+from api import Events, claimed, letters_found, send, served  # noqa: E402
+from processes import run_checks, wait_for  # noqa: E402
 
 REJECT = '{"outcome": "reject", "error": {"type": "Boo", "message": "number 17"}}'
 
@@ -27,218 +25,189 @@ def die(api, value, key="k"):
 
 
 def letters_and_issues(program):
-    with tempfile.TemporaryDirectory() as folder:
-        bartleby = started(program, folder)
-        try:
-            api = Checked(bartleby)
-            values = [b"\xff\x00 no text", b'{"currency": "TON", "n": 1}', b'{"currency": "TON", "n": 2}']
-            for value in values:
-                die(api, value, key="key%FF" if value[0] == 255 else "k")
-            wait_for("three letters", lambda: letters_found(api)["count"] == {"value": 3, "exact": True})
+    with served(program) as api:
+        values = [b"\xff\x00 no text", b'{"currency": "TON", "n": 1}', b'{"currency": "TON", "n": 2}']
+        for value in values:
+            die(api, value, key="key%FF" if value[0] == 255 else "k")
+        wait_for("three letters", lambda: letters_found(api)["count"] == {"value": 3, "exact": True})
 
-            # Pages by cursor: each letter once, the latest first; a cursor of another list is refused.
-            seen, target = [], "/api/v1/letters?limit=1"
-            while target:
-                page = api.call("GET", target)[1]
-                seen += [item["id"] for item in page["items"]]
-                target = page["next"] and f"/api/v1/letters?limit=1&cursor={page['next']}"
-                cursor = page["next"] or cursor
-            assert len(set(seen)) == 3 == len(seen), seen
-            deaths = [item["last_failure_at"] for item in letters_found(api)["items"]]
-            assert deaths == sorted(deaths, reverse=True), deaths
-            for wrong in (f"/api/v1/issues?cursor={cursor}", "/api/v1/letters?cursor=x", "/api/v1/letters?limit=0",
-                          "/api/v1/letters?limit=501", "/api/v1/issues?state=old"):
-                assert api.call("GET", wrong)[0] == 400, wrong
+        # Pages by cursor: each letter once, the latest first; a cursor of another list is refused.
+        seen, target = [], "/api/v1/letters?limit=1"
+        while target:
+            page = api.call("GET", target)[1]
+            seen += [item["id"] for item in page["items"]]
+            target = page["next"] and f"/api/v1/letters?limit=1&cursor={page['next']}"
+            cursor = page["next"] or cursor
+        assert len(set(seen)) == 3 == len(seen), seen
+        deaths = [item["last_failure_at"] for item in letters_found(api)["items"]]
+        assert deaths == sorted(deaths, reverse=True), deaths
+        for wrong in (f"/api/v1/issues?cursor={cursor}", "/api/v1/letters?cursor=x", "/api/v1/letters?limit=0",
+                      "/api/v1/letters?limit=501", "/api/v1/issues?state=old"):
+            assert api.call("GET", wrong)[0] == 400, wrong
 
-            # Queries, and where they stop to make sense.
-            assert letters_found(api, "error:Boo state:open dlq:pulled.dlq")["count"]["value"] == 3
-            assert letters_found(api, "key:k worker:pulled")["count"]["value"] == 2
-            assert letters_found(api, "worker:nobody")["count"] == {"value": 0, "exact": True}
-            assert letters_found(api, '"number 17"')["count"]["value"] == 3
-            for query, position in (("state:open colour:red", 11), ("é state:shut", 8), ('text:"x', 5)):
-                bad = letters_found(api, query)
-                assert bad["type"] == "/problems/invalid-query" and bad["position"] == position, bad
-                assert bad["detail"].startswith(f"at character {position + 1}: "), bad
+        # Queries, and where they stop to make sense.
+        assert letters_found(api, "error:Boo state:open dlq:pulled.dlq")["count"]["value"] == 3
+        assert letters_found(api, "key:k worker:pulled")["count"]["value"] == 2
+        assert letters_found(api, "worker:nobody")["count"] == {"value": 0, "exact": True}
+        assert letters_found(api, '"number 17"')["count"]["value"] == 3
+        for query, position in (("state:open colour:red", 11), ("é state:shut", 8), ('text:"x', 5)):
+            bad = letters_found(api, query)
+            assert bad["type"] == "/problems/invalid-query" and bad["position"] == position, bad
+            assert bad["detail"].startswith(f"at character {position + 1}: "), bad
 
-            # One letter: bytes as they were.
-            by_place = {item["origin"]["offset"]: item for item in letters_found(api)["items"]}
-            for offset, value in enumerate(values):
-                connection = http.client.HTTPConnection("127.0.0.1", bartleby.port, timeout=20)
-                connection.request("GET", f"/api/v1/letters/{by_place[offset]['id']}/value")
-                answer = connection.getresponse()
-                assert answer.read() == value, offset
-                assert "attachment" in answer.getheader("content-disposition")
-                connection.close()
-            first = api.call("GET", f"/api/v1/letters/{by_place[0]['id']}")[1]
-            assert base64.b64decode(first["preview"]["base64"]) == values[0], first
-            assert base64.b64decode(first["origin"]["key"]["base64"]) == b"key\xff", first
-            assert ["content-type", "x/y"] in first["origin"]["headers"], first
-            story = api.call("GET", f"/api/v1/letters/{by_place[1]['id']}/story")[1]
-            assert [other["id"] for other in story["same_key"]] == [by_place[2]["id"]], story
-            assert len(story["lives"]) == 1, story
-            assert api.call("GET", "/api/v1/letters/ltr_x")[0] == 404
-            assert api.call("GET", "/api/v1/dlqs/nobody")[0] == 404
+        # One letter: bytes as they were.
+        by_place = {item["origin"]["offset"]: item for item in letters_found(api)["items"]}
+        for offset, value in enumerate(values):
+            connection = http.client.HTTPConnection("127.0.0.1", api.bartleby.port, timeout=20)
+            connection.request("GET", f"/api/v1/letters/{by_place[offset]['id']}/value")
+            answer = connection.getresponse()
+            assert answer.read() == value, offset
+            assert "attachment" in answer.getheader("content-disposition")
+            connection.close()
+        first = api.call("GET", f"/api/v1/letters/{by_place[0]['id']}")[1]
+        assert base64.b64decode(first["preview"]["base64"]) == values[0], first
+        assert base64.b64decode(first["origin"]["key"]["base64"]) == b"key\xff", first
+        assert ["content-type", "x/y"] in first["origin"]["headers"], first
+        story = api.call("GET", f"/api/v1/letters/{by_place[1]['id']}/story")[1]
+        assert [other["id"] for other in story["same_key"]] == [by_place[2]["id"]], story
+        assert len(story["lives"]) == 1, story
+        assert api.call("GET", "/api/v1/letters/ltr_x")[0] == 404
+        assert api.call("GET", "/api/v1/dlqs/nobody")[0] == 404
 
-            # Issues: one, whatever the value; what its letters share; each state by its verb.
-            issues = api.call("GET", "/api/v1/issues?state=new")[1]
-            assert issues["count"]["value"] == 1 and issues["items"][0]["count"] == {"open": 3, "total": 3}, issues
-            assert sum(issues["items"][0]["trend"]) == 3 and issues["items"][0]["workers"] == ["pulled"], issues
-            issue = f"/api/v1/issues/{issues['items'][0]['id']}"
-            shared = api.call("GET", issue)[1]["shared"]
-            assert {"name": "/currency", "value": '"TON"', "letters": 2} in shared["facts"], shared
-            assert {"name": "worker", "value": "pulled", "letters": 3} in shared["facts"], shared
-            assert not [fact for fact in shared["facts"] if fact["name"] == "/n"], shared
-            status, refused = api.call("POST", f"{issue}:reopen", "{}")
-            assert status == 409 and refused["state"] == "new", refused
-            assert api.call("POST", f"{issue}:mute", '{"until": "2001-01-01T00:00:00.000Z"}')[0] == 422
-            muted = api.call("POST", f"{issue}:mute", '{"until": "2101-01-01T00:00:00.000Z", "reason": "known"}')[1]
-            assert muted["state"] == "muted" and muted["until"].startswith("2101"), muted
-            assert api.call("POST", f"{issue}:resolve", '{"version": 1}')[0] == 412
-            resolved = api.call("POST", f"{issue}:resolve", json.dumps({"version": muted["version"]}))[1]
-            assert resolved["state"] == "resolved" and "until" not in resolved, resolved
-            lines = api.call("GET", f"/api/v1/audit?subject={resolved['id']}")[1]
-            told = [(line["action"], line["from"], line["to"], line["reason"]) for line in lines["items"]]
-            assert told == [("resolve", "muted", "resolved", ""), ("mute", "new", "muted", "known")], told
-            assert api.call("GET", "/api/v1/audit:verify")[1] == {"good": True, "lines": 2}
+        # Issues: one, whatever the value; what its letters share; each state by its verb.
+        issues = api.call("GET", "/api/v1/issues?state=new")[1]
+        assert issues["count"]["value"] == 1 and issues["items"][0]["count"] == {"open": 3, "total": 3}, issues
+        assert sum(issues["items"][0]["trend"]) == 3 and issues["items"][0]["workers"] == ["pulled"], issues
+        issue = f"/api/v1/issues/{issues['items'][0]['id']}"
+        shared = api.call("GET", issue)[1]["shared"]
+        assert {"name": "/currency", "value": '"TON"', "letters": 2} in shared["facts"], shared
+        assert {"name": "worker", "value": "pulled", "letters": 3} in shared["facts"], shared
+        assert not [fact for fact in shared["facts"] if fact["name"] == "/n"], shared
+        status, refused = api.call("POST", f"{issue}:reopen", "{}")
+        assert status == 409 and refused["state"] == "new", refused
+        assert api.call("POST", f"{issue}:mute", '{"until": "2001-01-01T00:00:00.000Z"}')[0] == 422
+        muted = api.call("POST", f"{issue}:mute", '{"until": "2101-01-01T00:00:00.000Z", "reason": "known"}')[1]
+        assert muted["state"] == "muted" and muted["until"].startswith("2101"), muted
+        assert api.call("POST", f"{issue}:resolve", '{"version": 1}')[0] == 412
+        resolved = api.call("POST", f"{issue}:resolve", json.dumps({"version": muted["version"]}))[1]
+        assert resolved["state"] == "resolved" and "until" not in resolved, resolved
+        lines = api.call("GET", f"/api/v1/audit?subject={resolved['id']}")[1]
+        told = [(line["action"], line["from"], line["to"], line["reason"]) for line in lines["items"]]
+        assert told == [("resolve", "muted", "resolved", ""), ("mute", "new", "muted", "known")], told
+        assert api.call("GET", "/api/v1/audit:verify")[1] == {"good": True, "lines": 2}
 
-            # Another letter of it brings it back.
-            die(api, b"x", key="again")
-            wait_for("the issue to regress", lambda: api.call("GET", issue)[1]["state"] == "regressed")
-            dlq = api.call("GET", "/api/v1/dlqs/pulled.dlq")[1]
-            assert dlq["open"] == 4 and dlq["intake_lag"] == 0 and dlq["missed"] == 0, dlq
-        finally:
-            bartleby.end()
+        # Another letter of it brings it back.
+        die(api, b"x", key="again")
+        wait_for("the issue to regress", lambda: api.call("GET", issue)[1]["state"] == "regressed")
+        dlq = api.call("GET", "/api/v1/dlqs/pulled.dlq")[1]
+        assert dlq["open"] == 4 and dlq["intake_lag"] == 0 and dlq["missed"] == 0, dlq
 
 
 def jobs(program):
-    with tempfile.TemporaryDirectory() as folder:
-        bartleby = started(program, folder)
-        try:
-            api = Checked(bartleby)
-            assert api.call("GET", "/dlq-status")[1] == {"consumers": []}
+    with served(program) as api:
+        assert api.call("GET", "/dlq-status")[1] == {"consumers": []}
 
-            def of(consumer):
-                answer = api.call("GET", "/job-status")[1]["pulled"][consumer]
-                return {row["statusName"]: row for row in answer}
+        def of(consumer):
+            answer = api.call("GET", "/job-status")[1]["pulled"][consumer]
+            return {row["statusName"]: row for row in answer}
 
-            def counts(consumer="pulled"):
-                return {name: row["count"] for name, row in of(consumer).items()}
-            die(api, b"dead")
-            send(api, b"done")
-            done = claimed(api)["token"]
-            api.call("POST", f"/api/v1/attempts/{done}:finish", '{"outcome": "done"}')
-            for _ in range(3):
-                send(api, b"waits")
-            claimed(api)
-            wanted = {"QUEUED": 2, "INFLIGHT": 1, "DELIVERED": 1, "DEAD": 1}
-            wait_for("every job to be counted once", lambda: counts() == wanted)
-            assert of("pulled")["QUEUED"]["oldestItemTimestamp"] <= of("pulled")["QUEUED"]["newestItemTimestamp"]
-            assert of("pulled")["DEAD"]["oldestItemTimestamp"] == of("pulled")["DEAD"]["newestItemTimestamp"]
-            waiting = of("second")["QUEUED"]["count"] + of("second")["INFLIGHT"]["count"]  # one may be offered already
-            assert waiting == 5 and "DEAD" not in of("second"), of("second")
-            assert api.call("GET", "/dlq-status")[1]["consumers"] == [
-                {"channelId": "pulled", "channelName": "pulled", "consumerId": "pulled", "consumerName": "pulled",
-                 "deadCount": 1}]
-        finally:
-            bartleby.end()
+        def counts(consumer="pulled"):
+            return {name: row["count"] for name, row in of(consumer).items()}
+        die(api, b"dead")
+        send(api, b"done")
+        done = claimed(api)["token"]
+        api.call("POST", f"/api/v1/attempts/{done}:finish", '{"outcome": "done"}')
+        for _ in range(3):
+            send(api, b"waits")
+        claimed(api)
+        wanted = {"QUEUED": 2, "INFLIGHT": 1, "DELIVERED": 1, "DEAD": 1}
+        wait_for("every job to be counted once", lambda: counts() == wanted)
+        assert of("pulled")["QUEUED"]["oldestItemTimestamp"] <= of("pulled")["QUEUED"]["newestItemTimestamp"]
+        assert of("pulled")["DEAD"]["oldestItemTimestamp"] == of("pulled")["DEAD"]["newestItemTimestamp"]
+        waiting = of("second")["QUEUED"]["count"] + of("second")["INFLIGHT"]["count"]  # one may be offered already
+        assert waiting == 5 and "DEAD" not in of("second"), of("second")
+        assert api.call("GET", "/dlq-status")[1]["consumers"] == [
+            {"channelId": "pulled", "channelName": "pulled", "consumerId": "pulled", "consumerName": "pulled",
+             "deadCount": 1}]
 
 
 def events(program):
-    with tempfile.TemporaryDirectory() as folder:
-        bartleby = started(program, folder)
-        try:
-            api = Checked(bartleby)
-            with Events(bartleby.port) as stream:
-                kind, snapshot, first = stream.next()
-                assert kind == "snapshot" and snapshot["issues"]["new"] == 0, snapshot
-                die(api, b"1")
-                die(api, b"2")
-                arrived, told = 0, []
-                while arrived < 2 or not told:
-                    kind, data, at = stream.next()
-                    if kind == "issue":
-                        told.append(data)
-                    else:
-                        assert kind == "letter.arrived" and data["dlq"] == "pulled.dlq", (kind, data)
-                        arrived += data["letters"]
-                assert arrived == 2 and [issue["state"] for issue in told] == ["new"], (arrived, told)
-            # A stream that broke off goes on after the last event it has seen; of letters it hears no more.
-            api.call("POST", f"/api/v1/issues/{told[0]['id']}:resolve", "{}")
-            for last, states in ((first, ["new", "resolved"]), ("1-1", [])):
-                with Events(bartleby.port, "/api/v1/events?topics=issues", {"Last-Event-ID": last}) as stream:
-                    kind, snapshot, _ = stream.next()
-                    assert kind == "snapshot" and "letters" not in snapshot, snapshot
-                    assert snapshot["issues"]["resolved"] == 1, snapshot
-                    assert [stream.next()[1]["state"] for _ in states] == states
-            assert api.call("GET", "/api/v1/events?topics=weather")[0] == 400
-        finally:
-            bartleby.end()
+    with served(program) as api:
+        with Events(api.bartleby.port, "/api/v1/events?topics=letters,issues") as stream:
+            kind, snapshot, first = stream.next()
+            assert kind == "snapshot" and snapshot["issues"]["new"] == 0, snapshot
+            die(api, b"1")
+            die(api, b"2")
+            arrived, told = 0, []
+            while arrived < 2 or not told:
+                kind, data, at = stream.next()
+                if kind == "issue":
+                    told.append(data)
+                else:
+                    assert kind == "letter.arrived" and data["dlq"] == "pulled.dlq", (kind, data)
+                    arrived += data["letters"]
+            assert arrived == 2 and [issue["state"] for issue in told] == ["new"], (arrived, told)
+        # A stream that broke off goes on after the last event it has seen; of letters it hears no more.
+        api.call("POST", f"/api/v1/issues/{told[0]['id']}:resolve", "{}")
+        for last, states in ((first, ["new", "resolved"]), ("1-1", [])):
+            with Events(api.bartleby.port, "/api/v1/events?topics=issues", {"Last-Event-ID": last}) as stream:
+                kind, snapshot, _ = stream.next()
+                assert kind == "snapshot" and "letters" not in snapshot, snapshot
+                assert snapshot["issues"]["resolved"] == 1, snapshot
+                assert [stream.next()[1]["state"] for _ in states] == states
+        assert api.call("GET", "/api/v1/events?topics=weather")[0] == 400
 
 
 def commands(program):
-    with tempfile.TemporaryDirectory() as folder:
-        bartleby = started(program, folder)
-        try:
-            api = Checked(bartleby)
+    with served(program) as api:
 
-            def run(*words, status=0, text=True):
-                ran = subprocess.run([program, *words, "--server", f"http://127.0.0.1:{bartleby.port}"],
-                                     capture_output=True, text=text, timeout=30, check=False)
-                assert ran.returncode == status, (words, ran)
-                return ran.stdout + ran.stderr
-            assert run("letters", "ls").startswith("no letters"), run("letters", "ls")
-            die(api, b"\xff\x00\n", key="cust%1Bomer")
-            wait_for("the letter", lambda: letters_found(api)["count"]["value"] == 1)
-            letter = run("letters", "ls", "-o", "name").strip()
-            issue = run("issues", "ls", "-o", "name").strip()
-            table = run("letters", "ls", "-q", "error:Boo")
-            assert letter in table and "cust\\x1bomer" in table and "Boo: number 17" in table, table
-            assert table.endswith("1 letter\n"), table
-            assert json.loads(run("letters", "ls", "-o", "jsonl"))["id"] == letter
-            assert json.loads(run("letters", "ls", "-o", "json"))["count"]["value"] == 1
-            assert run("letters", "ls", "-q", "error:Other") == "no letter is like this\n"
-            bad = run("letters", "ls", "-q", "state:open colour:red", status=2)
-            assert bad.splitlines()[-2:] == ["  state:open colour:red", " " * 13 + "^"], bad
-            shown = run("letters", "show", letter)
-            for part in ("died REJECTED after 1 attempt", "came from pulled 0:0", "lies in pulled.dlq 0:0",
-                         f"issue {issue}", "header   content-type=x/y"):
-                assert part in shown, (part, shown)
-            assert run("letters", "value", letter, text=False) == b"\xff\x00\n"
-            for words in (("letters", "show"), ("letters", "value"), ("issues", "show"), ("issues", "resolve"),
-                          ("dlqs", "show")):
-                assert "no " in run(*words, "nobody", status=3), words
-            assert "Boo: number #" in run("issues", "ls"), run("issues", "ls")
-            assert "1 open of 1" in run("issues", "show", issue), run("issues", "show", issue)
-            assert run("issues", "mute", issue, "--for", "2h", "-r", "known").startswith(f"{issue} muted until 2")
-            assert "--for is a span" in run("issues", "mute", issue, "--for", "later", status=2)
-            assert run("issues", "resolve", issue) == f"{issue} resolved\n"
-            assert "does not apply" in run("issues", "mute", issue, status=5)
-            assert run("issues", "reopen", issue, "-o", "name") == f"{issue}\n"
-            assert run("issues", "ls", "-s", "muted") == "no issues\n"
-            lines = run("audit", "ls", issue)
-            assert "known" in lines and lines.endswith("3 lines\n"), lines
-            assert run("audit", "verify") == "3 lines, all as they were written\n"
-            with sqlite3.connect(pathlib.Path(folder, "data", "office.db")) as store:
-                store.execute("UPDATE audit_log SET reason = 'nothing' WHERE seq = 1")
-            store.close()
-            assert "line 1 is not as it was written" in run("audit", "verify", status=1)
-            assert "pulled.dlq" in run("dlqs", "ls"), run("dlqs", "ls")
-            assert "letters ls -q dlq:pulled.dlq" in run("dlqs", "show", "pulled.dlq")
-        finally:
-            bartleby.end()
+        def run(*words, status=0, text=True):
+            ran = subprocess.run([program, *words, "--server", f"http://127.0.0.1:{api.bartleby.port}"],
+                                 capture_output=True, text=text, timeout=30, check=False)
+            assert ran.returncode == status, (words, ran)
+            return ran.stdout + ran.stderr
+        assert run("letters", "ls").startswith("no letters"), run("letters", "ls")
+        die(api, b"\xff\x00\n", key="cust%1Bomer")
+        wait_for("the letter", lambda: letters_found(api)["count"]["value"] == 1)
+        letter = run("letters", "ls", "-o", "name").strip()
+        issue = run("issues", "ls", "-o", "name").strip()
+        table = run("letters", "ls", "-q", "error:Boo")
+        assert letter in table and "cust\\x1bomer" in table and "Boo: number 17" in table, table
+        assert table.endswith("1 letter\n"), table
+        assert json.loads(run("letters", "ls", "-o", "jsonl"))["id"] == letter
+        assert json.loads(run("letters", "ls", "-o", "json"))["count"]["value"] == 1
+        assert run("letters", "ls", "-q", "error:Other") == "no letter is like this\n"
+        bad = run("letters", "ls", "-q", "state:open colour:red", status=2)
+        assert bad.splitlines()[-2:] == ["  state:open colour:red", " " * 13 + "^"], bad
+        shown = run("letters", "show", letter)
+        for part in ("died REJECTED after 1 attempt", "came from pulled 0:0", "lies in pulled.dlq 0:0",
+                     f"issue {issue}", "header   content-type=x/y"):
+            assert part in shown, (part, shown)
+        assert run("letters", "value", letter, text=False) == b"\xff\x00\n"
+        for words in (("letters", "show"), ("letters", "value"), ("issues", "show"), ("issues", "resolve"),
+                      ("dlqs", "show")):
+            assert "no " in run(*words, "nobody", status=3), words
+        assert "Boo: number #" in run("issues", "ls"), run("issues", "ls")
+        assert "1 open of 1" in run("issues", "show", issue), run("issues", "show", issue)
+        assert run("issues", "mute", issue, "--for", "2h", "-r", "known").startswith(f"{issue} muted until 2")
+        assert "--for is a span" in run("issues", "mute", issue, "--for", "later", status=2)
+        assert run("issues", "resolve", issue) == f"{issue} resolved\n"
+        assert "does not apply" in run("issues", "mute", issue, status=5)
+        assert run("issues", "reopen", issue, "-o", "name") == f"{issue}\n"
+        assert run("issues", "ls", "-s", "muted") == "no issues\n"
+        lines = run("audit", "ls", issue)
+        assert "known" in lines and lines.endswith("3 lines\n"), lines
+        assert run("audit", "verify") == "3 lines, all as they were written\n"
+        with sqlite3.connect(pathlib.Path(api.bartleby.folder, "data", "office.db")) as store:
+            store.execute("UPDATE audit_log SET reason = 'nothing' WHERE seq = 1")
+        store.close()
+        assert "line 1 is not as it was written" in run("audit", "verify", status=1)
+        assert "pulled.dlq" in run("dlqs", "ls"), run("dlqs", "ls")
+        assert "letters ls -q dlq:pulled.dlq" in run("dlqs", "show", "pulled.dlq")
 
 
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve()
-    good = True
-    for check in (letters_and_issues, jobs, events, commands):
-        try:
-            check(program)
-            print(f"ok {check.__name__}")
-        except Exception:  # noqa: BLE001: the next check shall run too
-            good = False
-            print(f"FAIL {check.__name__}\n{traceback.format_exc()}")
-    return 0 if good else 1
+    return run_checks([letters_and_issues, jobs, events, commands], pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

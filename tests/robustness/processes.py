@@ -18,14 +18,12 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from processes import (TOPIC, Bartleby, Endpoint, Sender, disorder, flaky, wait_all_over, wait_for,  # noqa: E402
-                       worker_file)
+from processes import (GUARD, TOPIC, Bartleby, Endpoint, Sender, disorder, flaky, run_checks,  # noqa: E402
+                       wait_all_over, wait_for, worker_file)
 
 TOOLS = pathlib.Path(sys.argv[2]).resolve()
-GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
 
 
 def replayed(folder, lives):
@@ -395,15 +393,8 @@ def pulled(program, _rounds):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
-    good = True
-    for check in (kill_9, sigterm, attempts_and_due_times_survive, hurried, recording_in_vain, dead_downstream,
-                  wrong_deploy, reload, hangup_while_stopping, pulled):
-        try:
-            print(f"ok {check.__name__} {check(program, rounds)}", flush=True)
-        except Exception:  # the next check still runs
-            good = False
-            print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
-    return 0 if good else 1
+    return run_checks((kill_9, sigterm, attempts_and_due_times_survive, hurried, recording_in_vain, dead_downstream,
+                       wrong_deploy, reload, hangup_while_stopping, pulled), program, rounds)
 
 
 if __name__ == "__main__":

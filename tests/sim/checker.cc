@@ -327,8 +327,10 @@ void Checker::started(const Start& start, Now now) {
     fail("run though it was to be a letter: " + who);
   if (entry != nullptr && entry->due > now.wall && !options_.has(Fault::kClockJump) && !options_.has(Fault::kOrders))
     fail("run before it was due: " + who);
-  // What was handed out before the death became known cannot be called back.
-  const Duration known_after(options_.has(Fault::kFreeze) || options_.has(Fault::kJournalFrozen) ? 45000 : 15000);
+  // What was handed out before the death became known cannot be called back, and a takeover may read for long.
+  const auto delays = {Fault::kFreeze, Fault::kJournalFrozen, Fault::kLatency};
+  const bool slow = std::ranges::any_of(delays, [&](Fault fault) { return options_.has(fault); });
+  const Duration known_after(slow ? 45000 : 15000);
   if (s->obituary_at && !start.alone && options_.engine.in_process && start.handed_out - *s->obituary_at > known_after)
     fail("a suspect ran beside others: " + who);
   if (!s->key) return;

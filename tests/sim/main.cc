@@ -6,6 +6,7 @@
 //   sim --mutants [--seeds N]      each mutant until a seed catches it; exit 1 if one survives
 //   sim --mutant-seeds             each mutant with the seed recorded for it
 //   sim --hash --seeds N           one hash over the traces of N seeds, to compare compilers
+//   sim --office …                 the same of the office (all but --minimise): its own seeds, situations and mutants
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +24,9 @@
 #include <vector>
 
 #include "engine/mutants.h"
+#include "office/mutants.h"
 #include "tests/sim/mutant_seeds.h"
+#include "tests/sim/office_world.h"
 #include "tests/sim/world.h"
 
 namespace bartleby::sim {
@@ -60,24 +63,72 @@ bool apart(const char* mutant, F&& work) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+// What is simulated: a worker's engine, or the office.
+struct Simulation {
+  std::vector<std::string_view> situations;
+  std::vector<std::pair<std::string_view, std::string_view>> mutants;  // name and text; the first is none
+  std::uint64_t enough;                  // seeds in which every situation must have happened
+  std::uint64_t searched;                // seeds in which a mutant must be caught
+  void (*activate)(std::size_t mutant);  // in this thread
+  RunResult (*run)(std::uint64_t seed, std::vector<std::uint64_t>& seen, bool trace);
+};
+
+template <class Situation, class Run>
+RunResult counted(std::vector<std::uint64_t>& seen, Run&& run) {
+  Situations<Situation> coverage;
+  const RunResult r = run(coverage);
+  for (std::size_t i = 0; i < seen.size(); ++i) seen[i] += coverage.counts[i];
+  return r;
+}
+
+Simulation worker_simulation() {
+  Simulation s{{kSeenTexts.begin(), kSeenTexts.end()},
+               {},
+               2000,
+               10000,
+               [](std::size_t m) { active_mutant = static_cast<Mutant>(m); },
+               [](std::uint64_t seed, std::vector<std::uint64_t>& seen, bool trace) {
+                 return counted<Seen>(seen, [&](Coverage& c) { return run_seed(seed, {}, c, trace); });
+               }};
+  for (const MutantText& m : kMutantTexts) s.mutants.emplace_back(m.name, m.text);
+  return s;
+}
+
+Simulation office_simulation() {
+  Simulation s{{kOfficeSeenTexts.begin(), kOfficeSeenTexts.end()},
+               {},
+               1000,
+               3000,
+               [](std::size_t m) { active_office_mutant = static_cast<OfficeMutant>(m); },
+               [](std::uint64_t seed, std::vector<std::uint64_t>& seen, bool trace) {
+                 return counted<OfficeSeen>(seen, [&](OfficeCoverage& c) { return run_office_seed(seed, c, trace); });
+               }};
+  for (const OfficeMutantText& m : kOfficeMutantTexts) s.mutants.emplace_back(m.name, m.text);
+  return s;
+}
+
 struct Arguments {
-  std::uint64_t seeds = 1000;
+  Simulation simulation = worker_simulation();
+  std::uint64_t seeds = 0;  // 0: as many as is usual
   std::uint64_t from = 1;
   std::uint64_t seed = 0;
   std::string mutant;
   bool trace = false, minimise = false, mutants = false, mutant_seeds = false, hash = false, coverage = false;
+  bool office = false;
 };
 
-Mutant mutant_named(const std::string& name) {
-  for (std::size_t i = 0; i < kMutantTexts.size(); ++i)
-    if (kMutantTexts[i].name == name) return static_cast<Mutant>(i);
-  std::fprintf(stderr, "sim: no mutant is called '%s'; `sim --mutants` lists them\n", name.c_str());
+std::size_t mutant_named(const Arguments& a) {
+  const auto& mutants = a.simulation.mutants;
+  if (a.mutant.empty()) return 0;
+  for (std::size_t i = 0; i < mutants.size(); ++i)
+    if (mutants[i].first == a.mutant) return i;
+  std::fprintf(stderr, "sim: no mutant is called '%s'; `sim --mutants` lists them\n", a.mutant.c_str());
   std::exit(2);
 }
 
 struct Sweep {
   std::vector<RunResult> failures;
-  Coverage coverage;
+  std::vector<std::uint64_t> seen;  // by situation
   std::uint64_t hash = 0;
   std::uint64_t steps = 0;
   double seconds = 0;
@@ -85,22 +136,23 @@ struct Sweep {
 };
 
 // Runs seeds on `threads` threads. With `stop_at_first` it ends at the first failure (lowest seed of those seen).
-Sweep run_many(std::uint64_t from, std::uint64_t count, unsigned threads, Mutant mutant, bool stop_at_first,
-               bool progress) {
+Sweep run_many(const Simulation& simulation, std::uint64_t from, std::uint64_t count, unsigned threads,
+               std::size_t mutant, bool stop_at_first, bool progress) {
   Sweep all;
+  all.seen.resize(simulation.situations.size());
   std::mutex lock;
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> stop{false};
   const auto began = std::chrono::steady_clock::now();
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(count));
   const auto work = [&] {
-    active_mutant = mutant;
-    Coverage coverage;
+    simulation.activate(mutant);
+    std::vector<std::uint64_t> seen(simulation.situations.size());
     while (!stop) {
       const std::uint64_t i = next++;
       if (i >= count) break;
       seed_at_work = from + i;
-      const RunResult r = run_seed(from + i, {}, coverage, false);
+      const RunResult r = simulation.run(from + i, seen, false);
       hashes[i] = combine(r.hash, r.violation.empty() ? 0 : 1);
       const std::lock_guard guard(lock);
       all.steps += r.steps;
@@ -112,7 +164,7 @@ Sweep run_many(std::uint64_t from, std::uint64_t count, unsigned threads, Mutant
         std::fprintf(stderr, "  %llu seeds, %zu failed\n", static_cast<unsigned long long>(i + 1), all.failures.size());
     }
     const std::lock_guard guard(lock);
-    all.coverage.add(coverage);
+    for (std::size_t i = 0; i < seen.size(); ++i) all.seen[i] += seen[i];
   };
   std::vector<std::jthread> pool;
   for (unsigned t = 0; t < threads; ++t) pool.emplace_back(work);
@@ -126,15 +178,16 @@ Sweep run_many(std::uint64_t from, std::uint64_t count, unsigned threads, Mutant
 unsigned cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 int one_seed(const Arguments& a) {
-  if (!a.mutant.empty()) active_mutant = mutant_named(a.mutant);
-  Coverage coverage;
+  a.simulation.activate(mutant_named(a));
   if (!a.minimise) {
-    const RunResult r = run_seed(a.seed, {}, coverage, a.trace);
+    std::vector<std::uint64_t> seen(a.simulation.situations.size());
+    const RunResult r = a.simulation.run(a.seed, seen, a.trace);
     std::printf("seed %llu: %s (hash %016llx, %llu steps)\n", static_cast<unsigned long long>(a.seed),
                 r.violation.empty() ? "all promises kept" : r.violation.c_str(),
                 static_cast<unsigned long long>(r.hash), static_cast<unsigned long long>(r.steps));
     return r.violation.empty() ? 0 : 1;
   }
+  Coverage coverage;
   std::vector<Fault> off;
   RunResult last = run_seed(a.seed, off, coverage, false);
   if (last.violation.empty()) {
@@ -159,34 +212,34 @@ int one_seed(const Arguments& a) {
 }
 
 int many_seeds(const Arguments& a) {
-  const Sweep s =
-      run_many(a.from, a.seeds, cores(), a.mutant.empty() ? Mutant::kNoMutant : mutant_named(a.mutant), false, true);
+  const Sweep s = run_many(a.simulation, a.from, a.seeds, cores(), mutant_named(a), false, true);
+  const auto& texts = a.simulation.situations;
   for (std::size_t i = 0; i < std::min<std::size_t>(s.failures.size(), 20); ++i)
     std::printf("FAIL seed %llu: %s\n", static_cast<unsigned long long>(s.failures[i].seed),
                 s.failures[i].violation.c_str());
   std::size_t unseen = 0;
-  for (std::size_t i = 0; i < kSeenTexts.size(); ++i) {
-    if (a.coverage)
-      std::printf("%12llu  %.*s\n", static_cast<unsigned long long>(s.coverage.counts[i]),
-                  static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
-    if (s.coverage.counts[i] > 0) continue;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto length = static_cast<int>(texts[i].size());
+    if (a.coverage) std::printf("%12llu  %.*s\n", static_cast<unsigned long long>(s.seen[i]), length, texts[i].data());
+    if (s.seen[i] > 0) continue;
     ++unseen;
-    if (a.seeds < 2000) continue;  // too few to expect everything
-    std::printf("FAIL never happened: %.*s\n", static_cast<int>(kSeenTexts[i].size()), kSeenTexts[i].data());
+    if (a.seeds < a.simulation.enough) continue;  // too few to expect everything
+    std::printf("FAIL never happened: %.*s\n", length, texts[i].data());
   }
   std::printf("%llu seeds from %llu, %zu failures, %zu of %zu situations seen, %.0f seeds/s\n",
               static_cast<unsigned long long>(a.seeds), static_cast<unsigned long long>(a.from), s.failures.size(),
-              kSeenTexts.size() - unseen, kSeenTexts.size(), static_cast<double>(a.seeds) / s.seconds);
-  return s.failures.empty() && (unseen == 0 || a.seeds < 2000) ? 0 : 1;
+              texts.size() - unseen, texts.size(), static_cast<double>(a.seeds) / s.seconds);
+  return s.failures.empty() && (unseen == 0 || a.seeds < a.simulation.enough) ? 0 : 1;
 }
 
 int all_mutants(const Arguments& a) {
+  const auto& mutants = a.simulation.mutants;
   int survivors = 0;
-  for (std::size_t i = 1; i < kMutantTexts.size(); ++i) {
-    if (!a.mutant.empty() && kMutantTexts[i].name != a.mutant) continue;
-    const std::string name(kMutantTexts[i].name);
+  for (std::size_t i = 1; i < mutants.size(); ++i) {
+    const std::string name(mutants[i].first);
+    if (!a.mutant.empty() && name != a.mutant) continue;
     const bool caught = apart(name.c_str(), [&] {
-      const Sweep s = run_many(a.from, a.seeds, cores(), static_cast<Mutant>(i), true, false);
+      const Sweep s = run_many(a.simulation, a.from, a.seeds, cores(), i, true, false);
       if (s.failures.empty()) return false;
       std::printf("caught    %-28s seed %-6llu %s\n", name.c_str(), static_cast<unsigned long long>(s.failures[0].seed),
                   s.failures[0].violation.c_str());
@@ -194,24 +247,24 @@ int all_mutants(const Arguments& a) {
     });
     if (caught) continue;
     ++survivors;
-    std::printf("SURVIVED  %-28s %s\n", name.c_str(), std::string(kMutantTexts[i].text).c_str());
+    std::printf("SURVIVED  %-28s %s\n", name.c_str(), std::string(mutants[i].second).c_str());
   }
-  std::printf("%zu mutants, %d survived\n", kMutantTexts.size() - 1, survivors);
+  std::printf("%zu mutants, %d survived\n", mutants.size() - 1, survivors);
   return survivors == 0 ? 0 : 1;
 }
 
-int recorded_mutants() {
+int recorded_mutants(const Simulation& simulation) {
   int failed = 0;
-  for (std::size_t i = 1; i < kMutantTexts.size(); ++i) {
-    const std::string name(kMutantTexts[i].name);
+  for (std::size_t i = 1; i < simulation.mutants.size(); ++i) {
+    const std::string name(simulation.mutants[i].first);
     const std::uint64_t seed = recorded_seed(name);
     const bool caught =
         seed != 0 && apart("", [&] {
           if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr)
             return false;
-          active_mutant = static_cast<Mutant>(i);
-          Coverage coverage;
-          return !run_seed(seed, {}, coverage, false).violation.empty();
+          simulation.activate(i);
+          std::vector<std::uint64_t> seen(simulation.situations.size());
+          return !simulation.run(seed, seen, false).violation.empty();
         });
     if (!caught) {
       ++failed;
@@ -256,7 +309,9 @@ int main(int argc, char** argv) {
     else if (flag == "--minimise")
       a.minimise = true;
     else if (flag == "--mutants")
-      a.mutants = true, a.seeds = a.seeds == 1000 ? 10000 : a.seeds;
+      a.mutants = true;
+    else if (flag == "--office")
+      a.office = true, a.simulation = office_simulation();
     else if (flag == "--mutant-seeds")
       a.mutant_seeds = true;
     else if (flag == "--hash")
@@ -269,15 +324,21 @@ int main(int argc, char** argv) {
       std::fprintf(stderr,
                    "usage: sim --seeds N --from M [--coverage] | --seed N [--trace] [--minimise] | --mutants | "
                    "--mutant-seeds | --hash --seeds N\n"
-                   "       any of them with --mutant NAME\n");
+                   "       any of them with --mutant NAME; all but --minimise with --office\n");
       return 2;
     }
   }
+  if (a.office && a.minimise) {
+    std::fprintf(stderr,
+                 "sim: --minimise is for seeds of a worker; the office's faults cannot be turned off one by one\n");
+    return 2;
+  }
+  if (a.seeds == 0) a.seeds = a.mutants ? a.simulation.searched : 1000;
   if (a.mutants) return all_mutants(a);
-  if (a.mutant_seeds) return recorded_mutants();
+  if (a.mutant_seeds) return recorded_mutants(a.simulation);
   if (a.hash) {
     std::printf("%016llx\n", static_cast<unsigned long long>(
-                                 run_many(a.from, a.seeds, cores(), Mutant::kNoMutant, false, false).hash));
+                                 run_many(a.simulation, a.from, a.seeds, cores(), 0, false, false).hash));
     return 0;
   }
   return a.seed != 0 ? one_seed(a) : many_seeds(a);

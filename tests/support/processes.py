@@ -14,6 +14,7 @@ import socket
 import subprocess
 import threading
 import time
+import traceback
 
 
 TOPIC = "orders"
@@ -222,6 +223,9 @@ def disorder(successes):
     return bad
 
 
+GUARD = "guard: {open_at: 50%, of: 20, within: 60s, probe: 200ms}"
+
+
 def worker_file(folder, url, more=""):
     path = pathlib.Path(folder, "worker.yaml")
     path.write_text(f"""workers:
@@ -271,3 +275,15 @@ def wait_all_over(bartleby, endpoint, acknowledged, quiet=60.0):
             raise AssertionError(f"{len(missing)} of {len(acknowledged)} neither handled nor dead, "
                                  f"like {missing[:5]}: {why}")
         time.sleep(0.05)
+
+
+def run_checks(checks, *arguments):
+    """A line per check, which says what it returned; one that failed does not keep the next from running."""
+    good = True
+    for check in checks:
+        try:
+            print(f"ok {check.__name__} {check(*arguments) or ''}".rstrip(), flush=True)
+        except Exception:
+            good = False
+            print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
+    return 0 if good else 1

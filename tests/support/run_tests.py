@@ -22,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_PER_SUITE = 900
 SHOWN_LINES = 60
+SEEDS_PER_OFFICE = 20
 
 
 @dataclasses.dataclass
@@ -170,6 +171,10 @@ def program_suites(build, seeds):
         start, origin = fresh_seed()
         command = [str(build / "bin/sim"), "--seeds", str(seeds), "--from", str(start)]
         suites.append(Suite("sim", command, "whole", f"{seeds} seeds from {start} ({origin})"))
+        # A seed of the office writes to a real file: one takes as long as a few dozen of the engine's.
+        offices = max(1, seeds // SEEDS_PER_OFFICE)
+        command = [str(build / "bin/sim"), "--office", "--seeds", str(offices), "--from", str(start)]
+        suites.append(Suite("office_sim", command, "whole", f"{offices} seeds from {start} ({origin})"))
     return suites
 
 
@@ -179,6 +184,7 @@ def all_suites(build, seeds):
     suites = program_suites(build, seeds)
     if (ROOT / "tests/sim/main.cc").exists():
         suites.append(Suite("mutants", [str(build / "bin/sim"), "--mutant-seeds"], "lines"))
+        suites.append(Suite("office_mutants", [str(build / "bin/sim"), "--office", "--mutant-seeds"], "lines"))
     program = str(ROOT / "build/bartleby")
     suites += [
         Suite("cli", [python, str(house / "cli.py"), program], "lines"),
@@ -189,12 +195,19 @@ def all_suites(build, seeds):
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("kafka", [python, str(ROOT / "tests/robustness/kafka.py"), program, str(build / "bin")], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
+        Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
         Suite("loads", [python, str(ROOT / "tests/robustness/loads.py"), program], "lines"),
         Suite("disk_full", [python, str(ROOT / "tests/robustness/disk_full.py"), program], "lines"),
         Suite("hostile_http", [python, str(ROOT / "tests/robustness/hostile_http.py"), program], "lines"),
         Suite("api", [python, str(ROOT / "tests/robustness/api.py"), program], "lines"),
         Suite("desk", [python, str(ROOT / "tests/robustness/desk.py"), program], "lines"),
+        Suite("operations", [python, str(ROOT / "tests/robustness/operations.py"), program], "lines"),
+        Suite("replays", [python, str(ROOT / "tests/robustness/replays.py"), program], "lines"),
+        Suite("demo", [python, str(ROOT / "tests/robustness/demo.py"), program], "lines"),
+        Suite("access", [python, str(ROOT / "tests/robustness/access.py"), program], "lines"),
+        Suite("channels", [python, str(ROOT / "tests/robustness/channels.py"), program], "lines"),
         Suite("api_spec", [python, str(ROOT / "tests/robustness/api_spec.py"), program], "lines"),
+        Suite("web", ["node", str(ROOT / "tests/web/run.mjs"), program], "lines"),
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),
         Suite("house_rules", [python, str(house / "house_rules.py")], "lines"),
@@ -240,7 +253,7 @@ def write_results(path, results, seconds):
 def run(suites, results_path):
     started = time.monotonic()
     # The simulation uses all cores by itself, so it runs alone; the others share them.
-    alone = [suite for suite in suites if suite.name in ("sim", "mutants")]
+    alone = [suite for suite in suites if suite.name in ("sim", "mutants", "office_sim", "office_mutants")]
     shared = [suite for suite in suites if suite not in alone]
     results = []
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:

@@ -4,7 +4,7 @@ import re
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int}
 KNOWN = {"type", "enum", "required", "properties", "additionalProperties", "items", "minItems", "maxItems", "anyOf",
-         "$ref", "pattern", "description"}
+         "$ref", "pattern", "maxLength", "description"}
 
 
 def has_type(value, name):
@@ -32,6 +32,8 @@ def complaints(value, schema, root, at=""):
         found.append(f"{at or '/'}: {value!r} is none of the alternatives")
     if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
         found.append(f"{at or '/'}: {value!r} does not match {schema['pattern']}")
+    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
+        found.append(f"{at or '/'}: {len(value)} characters")
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
             found.append(f"{at or '/'}: {len(value)} items")
@@ -52,12 +54,14 @@ def complaints(value, schema, root, at=""):
 def self_test():
     root = {"n": {"type": "integer"}}
     schema = {"type": "object", "required": ["a"], "additionalProperties": False, "properties": {
-        "a": {"$ref": "#/n"}, "b": {"type": ["string", "null"], "pattern": "^x"}, "c": {"enum": [1, 2]},
+        "a": {"$ref": "#/n"}, "b": {"type": ["string", "null"], "pattern": "^x"},
+        "c": {"enum": [1, 2]}, "f": {"type": "string", "maxLength": 2},
         "d": {"type": "array", "items": {"$ref": "#/n"}, "maxItems": 2},
         "e": {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"$ref": "#/n"}}]}}}
-    good = [{"a": 1}, {"a": 1, "b": None}, {"a": 1, "b": "xy", "c": 2, "d": [1, 2], "e": {"k": 3}}]
+    good = [{"a": 1}, {"a": 1, "b": None}, {"a": 1, "b": "xy", "c": 2, "d": [1, 2], "e": {"k": 3}, "f": "xy"}]
     bad = [[], {}, {"a": True}, {"a": "1"}, {"a": 1, "z": 1}, {"a": 1, "b": "y"}, {"a": 1, "c": 3},
-           {"a": 1, "d": [1.5]}, {"a": 1, "d": [1, 2, 3]}, {"a": 1, "e": {"k": "3"}}, {"a": 1, "e": 1}]
+           {"a": 1, "d": [1.5]}, {"a": 1, "d": [1, 2, 3]}, {"a": 1, "e": {"k": "3"}}, {"a": 1, "e": 1},
+           {"a": 1, "f": "xyz"}]
     for value in good:
         assert not complaints(value, schema, root), value
     for value in bad:

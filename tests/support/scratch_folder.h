@@ -1,4 +1,4 @@
-// A folder of its own for one test, below the system's folder for temporary files; gone when the object is.
+// A folder of its own for one test, below the system's folder for temporary files or `above`; gone when the object is.
 // Asserts that it could be made.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace bartleby::support {
 
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "bartleby-test-XXXXXX").string();
+  explicit ScratchFolder(const std::filesystem::path& above = std::filesystem::temp_directory_path()) {
+    std::string pattern = (above / "bartleby-test-XXXXXX").string();
     BARTLEBY_ASSERT(::mkdtemp(pattern.data()) != nullptr);
     path_ = pattern;
   }

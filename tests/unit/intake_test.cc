@@ -218,6 +218,35 @@ TEST(Intake, ATopicMadeAnewIsReadFromItsBeginning) {
   EXPECT_EQ(world.position_, (IntakePosition{Offset(1), Offset(1)}));
 }
 
+TEST(Intake, ATopicMadeAnewWhilePartsWaitedIsReadFromItsBeginningAfterARestartToo) {
+  Played world;
+  world.letter(1, LetterForm::kParts);
+  world.log_.pop_back();  // the last part does not come
+  world.letter(2);
+  world.run();
+  EXPECT_EQ(world.position_->next, Offset(0));
+  world.restart();
+  world.log_.clear();
+  world.letter(77);
+  world.run();
+  EXPECT_TRUE(world.ids_.contains(letter_id(facts_of(77))));
+  EXPECT_EQ(world.position_, (IntakePosition{Offset(1), Offset(1)}));
+}
+
+TEST(Intake, PartsAreNotGivenUpBeforeEverythingThatIsThereWasRead) {
+  Played world;
+  world.letter(1, LetterForm::kParts);
+  ASSERT_GT(world.log_.size(), 3U);
+  std::vector<LogRecord> rest(world.log_.begin() + 1, world.log_.end());
+  world.log_.resize(1);
+  world.run();
+  world.log_.insert(world.log_.end(), rest.begin(), rest.end());
+  world.slice_ = 1;
+  world.wait(std::chrono::hours(1));  // the broker was away
+  world.run();
+  EXPECT_EQ(world.ids_, world.wanted_);
+}
+
 TEST(Intake, AFailureIsTriedAgainLaterEachTime) {
   Intake intake("test");
   std::vector<IntakeCommand> out;

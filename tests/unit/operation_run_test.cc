@@ -96,6 +96,13 @@ class Played {
     seen_.cursor = c.to;
     return CommandDone{CommandDone::Result::kDone, ""};
   }
+  RunEvent carry_out(const GiveBack& c) {
+    if (seen_.cursor != c.from || seen_.state == OperationState::kRunning) return CommandDone{};
+    for (std::int64_t i = c.from; i < c.to; ++i)
+      if (ItemResult& result = results_[static_cast<std::size_t>(i)]; result == ItemResult::kUnknown)
+        result = seen_.state == OperationState::kCancelled ? ItemResult::kSkipped : ItemResult::kPending;
+    return CommandDone{CommandDone::Result::kDone, ""};
+  }
   RunEvent carry_out(const ReturnLetter& c) {
     if (seen_.cursor != c.at) return CommandDone{};
     results_[static_cast<std::size_t>(c.at)] = ItemResult::kSkipped;
@@ -250,16 +257,21 @@ TEST(OperationRun, ARefusedLetterIsGivenBackAndTheOthersGo) {
   EXPECT_EQ(world.seen_.cursor, 10);
 }
 
-TEST(OperationRun, APauseTakesNothingMoreAndSettlesWhatWasTaken) {
+TEST(OperationRun, APauseSendsNothingMoreAndGivesBackWhatWasTaken) {
   Played world(10);
   // Paused by people while the machine is between taking and sending.
   const auto taken = world.carry_out(TakeLetters{0, 3});
   ASSERT_EQ(std::get<CommandDone>(taken).result, CommandDone::Result::kDone);
   world.seen_.state = OperationState::kPaused;
   world.run();
-  EXPECT_EQ(world.sent_, numbers(0, 3));
-  EXPECT_EQ(world.seen_.cursor, 3);
+  EXPECT_TRUE(world.sent_.empty());
+  EXPECT_EQ(world.seen_.cursor, 0);
+  EXPECT_EQ(world.results_, std::vector(10, ItemResult::kPending));
   EXPECT_TRUE(world.run_->over());
+  world.seen_.state = OperationState::kRunning;
+  world.restart();
+  world.run();
+  EXPECT_EQ(world.sent_, numbers(0, 10));
 }
 
 TEST(OperationRun, ACrashOrALostAnswerAtAnyCommandSendsNothingTwice) {

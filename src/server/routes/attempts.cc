@@ -147,21 +147,26 @@ Response extend(const Services& services, Request& request) {
   if (auto mistakes = fields.mistakes()) return *mistakes;
   const auto deadline = services.open_attempts->extend(request.parameter("token"), *by);
   if (!deadline) return gone();
-  return json_response(json::object{{"deadline", json_time(*deadline)}});
+  return json_response(json::object{{"deadline", json_time(deadline)}});
 }
 
 }  // namespace
 
 void add_attempt_routes(Router& router, const Services& services) {
   router.add("POST", "/api/v1/workers/{name}/attempts:claim",
-             {.summary = "Take attempts of a pull worker, or wait for some", .body = kClaim, .answer = kClaimed},
+             {.access = Scope::kWork,
+              .summary = "Take attempts of a pull worker, or wait for some",
+              .body = kClaim,
+              .answer = kClaimed,
+              .keeps_answer = false},
              [&services](Request& request, Respond respond) { claim(services, request, std::move(respond)); });
   router.add("POST", "/api/v1/attempts/{token}:finish",
-             {.summary = "Say how an attempt ended", .body = kFinish, .success = 204},
+             {.access = Access::open(), .summary = "Say how an attempt ended", .body = kFinish, .success = 204},
              [&services](Request& request) { return finish(services, request); });
-  router.add("POST", "/api/v1/attempts/{token}:extend",
-             {.summary = "Move the deadline of an attempt", .body = kExtend, .answer = kExtended},
-             [&services](Request& request) { return extend(services, request); });
+  router.add(
+      "POST", "/api/v1/attempts/{token}:extend",
+      {.access = Access::open(), .summary = "Move the deadline of an attempt", .body = kExtend, .answer = kExtended},
+      [&services](Request& request) { return extend(services, request); });
 }
 
 }  // namespace bartleby

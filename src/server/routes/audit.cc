@@ -20,8 +20,8 @@ constexpr std::string_view kVerdict = R"({"type": "object", "required": ["good",
 Response list_lines(const Services& services, const Request& request) {
   const auto paging = read_paging(request, kList);
   if (!paging) return paging.error();
-  std::optional<std::int64_t> before;
-  if (paging->after && !(before = whole_number(*paging->after))) return bad_cursor();
+  const std::optional<std::int64_t> before = paging->after ? whole_number(*paging->after) : std::nullopt;
+  if (paging->after && !before) return bad_cursor();
   const std::string_view subject = request.query_value("subject").value_or("");
   json::array items;
   std::optional<std::string> next;
@@ -61,7 +61,8 @@ Response verify(const Services& services) {
 
 void add_audit_routes(Router& router, const Services& services) {
   router.add("GET", "/api/v1/audit",
-             {.summary = "Who did what, newest first",
+             {.access = Scope::kRead,
+              .summary = "Who did what, newest first",
               .query = {{"subject", "string", "of one letter, issue, operation or key, by its id"},
                         {"limit", "integer", "up to 500; 50"},
                         {"cursor", "string", "`next` of the page before"}},
@@ -69,18 +70,19 @@ void add_audit_routes(Router& router, const Services& services) {
              [&services](Request& request) { return list_lines(services, request); });
   // Walking all lines takes a while, and the server has few threads: one at a time.
   const auto walking = std::make_shared<std::atomic<bool>>(false);
-  router.add("GET", "/api/v1/audit:verify",
-             {.summary = "Whether every line follows from the one before it", .answer = kVerdict},
-             [&services, walking](Request&) {
-               if (walking->exchange(true)) {
-                 Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
-                 busy.headers.emplace_back("Retry-After", "1");
-                 return busy;
-               }
-               Response answer = verify(services);
-               walking->store(false);
-               return answer;
-             });
+  router.add(
+      "GET", "/api/v1/audit:verify",
+      {.access = Scope::kRead, .summary = "Whether every line follows from the one before it", .answer = kVerdict},
+      [&services, walking](Request&) {
+        if (walking->exchange(true)) {
+          Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
+          busy.headers.emplace_back("Retry-After", "1");
+          return busy;
+        }
+        Response answer = verify(services);
+        walking->store(false);
+        return answer;
+      });
 }
 
 }  // namespace bartleby

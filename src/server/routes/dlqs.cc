@@ -41,9 +41,10 @@ Response show_dlq(const Services& services, const Request& request) {
 }  // namespace
 
 void add_dlq_routes(Router& router, const Services& services) {
-  router.add("GET", "/api/v1/dlqs", {.summary = "The dead letter topics, with exact counts", .answer = kDlqs},
+  router.add("GET", "/api/v1/dlqs",
+             {.access = Scope::kRead, .summary = "The dead letter topics, with exact counts", .answer = kDlqs},
              [&services](Request&) { return list_dlqs(services); });
-  router.add("GET", "/api/v1/dlqs/{name}", {.summary = "One of them", .answer = kDlq},
+  router.add("GET", "/api/v1/dlqs/{name}", {.access = Scope::kRead, .summary = "One of them", .answer = kDlq},
              [&services](Request& request) { return show_dlq(services, request); });
 }
 

@@ -11,7 +11,7 @@ constexpr std::string_view kExplained = R"({"type": "object", "required": ["answ
     "source": {"enum": ["instance", "commit-metadata"]}, "topic": {"type": "string"}, "partition": {"type": "integer"},
     "committed": {"type": "integer"}, "high": {"type": "integer"}, "frontier": {"type": "integer"},
     "pinned_by": {"type": "array", "items": {"type": "object", "additionalProperties": false,
-      "required": ["offset", "key", "state", "attempt", "due", "error"], "properties": {
+      "required": ["offset", "state", "attempt", "due", "error"], "properties": {
         "offset": {"type": "integer"}, "key": {"$ref": "#/components/schemas/Bytes"}, "state": {"type": "string"},
         "attempt": {"type": "integer", "description": "that runs or comes next; the last one, where none comes"},
         "due": {"type": ["string", "null"]},
@@ -19,15 +19,15 @@ constexpr std::string_view kExplained = R"({"type": "object", "required": ["answ
     "partitions": {"type": "array", "items": {"type": "object",
       "required": ["topic", "partition", "answer", "pinned_by", "committed", "high", "frontier"]}}}})";
 
-json::object explanation_json(const Worker::Answer& a, Timestamp now) {
+json::object explanation_json(const Worker::Answer& a, Timestamp now, bool payload) {
   json::array pins;
   for (const auto& [pin, key, error] : a.pinned) {
     json::object p{{"offset", pin.offset.v},
-                   {"key", json_bytes(key)},
                    {"state", pin.state},
                    {"attempt", pin.attempt},
                    {"due", pin.due_in ? json_time(now + *pin.due_in) : json::value(nullptr)},
                    {"error", nullptr}};
+    if (payload) p["key"] = json_bytes(key);
     if (pin.kind)
       p["error"] = json::object{
           {"kind", name(*pin.kind)}, {"type", error.type}, {"message", error.message}, {"stack", error.stack}};
@@ -43,12 +43,12 @@ json::object explanation_json(const Worker::Answer& a, Timestamp now) {
 }
 
 // In one sentence, whether it waits, runs, or neither.
-json::object key_json(const std::vector<Worker::Answer>& answers, const Worker& worker, Timestamp now) {
+json::object key_json(const std::vector<Worker::Answer>& answers, const Worker& worker, Timestamp now, bool payload) {
   json::array list;
   std::string text;
   for (const Worker::Answer& a : answers) {
     if (a.explanation.answer.empty()) continue;
-    list.push_back(explanation_json(a, now));
+    list.push_back(explanation_json(a, now, payload));
     text +=
         (text.empty() ? "" : "; ") + a.tp.topic + "/" + std::to_string(a.tp.partition.v) + ": " + a.explanation.answer;
   }
@@ -87,14 +87,15 @@ Response explain_worker(const Services& services, Request& request) {
   if (!answers) return problem(ProblemType::kInstanceUnreachable, answers.error().message);
   const auto status = worker->status();
   const Timestamp now = services.clock->now().wall;
+  const bool payload = request.caller.may(Scope::kPayload);
   json::array list;
-  for (const Worker::Answer& a : *answers) list.push_back(explanation_json(a, now));
+  for (const Worker::Answer& a : *answers) list.push_back(explanation_json(a, now, payload));
   if (list.empty() && partition)
     return problem(ProblemType::kNotFound, "worker " + worker->spec().name + " does not have partition " +
                                                std::to_string(partition->v) + " here");
   json::object body;
   if (key)
-    body = key_json(*answers, *worker, now);
+    body = key_json(*answers, *worker, now, payload);
   else if (list.size() == 1)
     body = list.front().as_object();
   else
@@ -113,7 +114,8 @@ Response explain_worker(const Services& services, Request& request) {
 
 void add_explain_route(Router& router, const Services& services) {
   router.add("GET", "/api/v1/explain",
-             {.summary = "Why something stands still, in words",
+             {.access = Scope::kRead,
+              .summary = "Why something stands still, in words",
               .query = {{"worker", "string", "whose", true},
                         {"partition", "integer", "of this partition alone"},
                         {"offset", "integer", "of this message; wants a partition"},

@@ -64,13 +64,19 @@ Response health(const Services& services) {
 
 void add_health_routes(Router& router, const Services& services) {
   const Alternative down{503, "It is not: the broker does not answer, or takes no writes", kHealth};
-  router.add("GET", "/actuator/health", {.summary = "Whether everything is well", .answer = kHealth, .others = {down}},
+  router.add("GET", "/actuator/health",
+             {.access = Access::listed(), .summary = "Whether everything is well", .answer = kHealth, .others = {down}},
              [&services](Request&) { return health(services); });
   router.add("GET", "/actuator/health/liveness",
-             {.summary = "Whether this process is alive; looks at nothing outside it", .answer = kHealth},
+             {.access = Access::listed(),
+              .summary = "Whether this process is alive; looks at nothing outside it",
+              .answer = kHealth},
              [](Request&) { return json_response(json::object{{"status", "UP"}}); });
   router.add("GET", "/actuator/health/readiness",
-             {.summary = "Whether this process can be sent work", .answer = kHealth, .others = {down}},
+             {.access = Access::listed(),
+              .summary = "Whether this process can be sent work",
+              .answer = kHealth,
+              .others = {down}},
              [&services](Request&) { return health(services); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "codec/time_text.h"
 #include "server/office_json.h"
+#include "server/operation_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
 
@@ -13,7 +14,6 @@ namespace bartleby {
 namespace {
 
 constexpr std::string_view kList = "issues";
-constexpr std::size_t kLongestReason = 1000;
 
 constexpr std::string_view kIssues = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Issue"})");
 constexpr std::string_view kIssue = R"({"$ref": "#/components/schemas/Issue"})";
@@ -66,8 +66,8 @@ Response list_issues(const Services& services, const Request& request) {
   if (!paging) return paging.error();
   const auto states = states_of(request);
   if (!states) return states.error();
-  std::optional<IssueCursor> after;
-  if (paging->after && !(after = issue_cursor(*paging->after))) return bad_cursor();
+  const std::optional<IssueCursor> after = paging->after ? issue_cursor(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;
@@ -106,7 +106,7 @@ Response show_issue(const Services& services, const Request& request) {
     const auto shared = issue_shared(connection, (*issue)->seq);
     if (!shared) return std::unexpected(shared.error());
     body = std::move(*all);
-    body["shared"] = shared_json(*shared);
+    body["shared"] = shared_json(*shared, view_of(services, request));
     return {};
   });
   if (!read) return store_problem(read.error());
@@ -155,24 +155,30 @@ Response change(const Services& services, const Request& request, IssueCause cau
 
 void add_issue_routes(Router& router, const Services& services) {
   router.add("GET", "/api/v1/issues",
-             {.summary = "Issues, the latest letter first",
+             {.access = Scope::kRead,
+              .summary = "Issues, the latest letter first",
               .query = {{"state", "string", "of new, active, regressed, muted, resolved; all where none is said"},
                         {"limit", "integer", "up to 500; 50"},
                         {"cursor", "string", "`next` of the page before"}},
               .answer = kIssues},
              [&services](Request& request) { return list_issues(services, request); });
   router.add("GET", "/api/v1/issues/{id}",
-             {.summary = "One issue, and what its newest letters share", .answer = kIssue},
+             {.access = Scope::kRead, .summary = "One issue, and what its newest letters share", .answer = kIssue},
              [&services](Request& request) { return show_issue(services, request); });
-  router.add(
-      "POST", "/api/v1/issues/{id}:mute",
-      {.summary = "Say nothing more of it, until a time or until it is reopened", .body = kMute, .answer = kIssue},
-      [&services](Request& request) { return change(services, request, IssueCause::kMute); });
+  router.add("POST", "/api/v1/issues/{id}:mute",
+             {.access = Scope::kReplay,
+              .summary = "Say nothing more of it, until a time or until it is reopened",
+              .body = kMute,
+              .answer = kIssue},
+             [&services](Request& request) { return change(services, request, IssueCause::kMute); });
   router.add("POST", "/api/v1/issues/{id}:resolve",
-             {.summary = "It is over; another letter makes it regressed", .body = kChange, .answer = kIssue},
+             {.access = Scope::kReplay,
+              .summary = "It is over; another letter makes it regressed",
+              .body = kChange,
+              .answer = kIssue},
              [&services](Request& request) { return change(services, request, IssueCause::kResolve); });
   router.add("POST", "/api/v1/issues/{id}:reopen",
-             {.summary = "It is neither muted nor over", .body = kChange, .answer = kIssue},
+             {.access = Scope::kReplay, .summary = "It is neither muted nor over", .body = kChange, .answer = kIssue},
              [&services](Request& request) { return change(services, request, IssueCause::kReopen); });
 }
 

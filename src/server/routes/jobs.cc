@@ -6,7 +6,9 @@
 #include <map>
 
 #include "codec/metadata.h"
+#include "office/channels.h"
 #include "office/letters.h"
+#include "office/shelves.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -62,9 +64,10 @@ std::optional<Timestamp> time_at(Broker& broker, const TopicPartition& tp, std::
   return record->front().timestamp;
 }
 
-Result<Jobs> jobs_of(Broker& broker, const Worker& worker, const std::string& topic) {
+// `starts`: where each partition began for the group; empty: not known.
+Result<Jobs> jobs_of(Broker& broker, const Worker& worker, const std::string& topic, const json::array& starts) {
   Jobs jobs;
-  jobs.from_the_start = worker.spec().start == StartAt::kEarliest;
+  jobs.from_the_start = !starts.empty() || worker.spec().start == StartAt::kEarliest;
   const auto offsets = broker.group_offsets(worker.spec().group, {topic});
   if (!offsets) return std::unexpected(offsets.error());
   for (const CommittedOffset& at : *offsets) {
@@ -72,7 +75,9 @@ Result<Jobs> jobs_of(Broker& broker, const Worker& worker, const std::string& to
     if (!range) return std::unexpected(range.error());
     const std::int64_t end = range->second.v;
     const std::int64_t committed = std::clamp(at.offset.value_or(range->first).v, range->first.v, end);
-    jobs.written += end;
+    const auto partition = static_cast<std::size_t>(at.tp.partition.v);
+    const std::int64_t start = partition < starts.size() ? starts[partition].as_int64() : 0;
+    jobs.written += end - start;
     jobs.waiting += end - committed;
     const DecodedMetadata said = decode_metadata(at.metadata, at.offset.value_or(Offset(0)));
     if (said.origin == MetadataOrigin::kOurs) {
@@ -80,7 +85,7 @@ Result<Jobs> jobs_of(Broker& broker, const Worker& worker, const std::string& to
       jobs.skipped += static_cast<std::int64_t>(said.metadata.counters.skipped);
       jobs.buried += static_cast<std::int64_t>(said.metadata.counters.dead);
     } else {
-      jobs.from_the_start = jobs.from_the_start && committed == 0;
+      jobs.from_the_start = jobs.from_the_start && committed == start;
     }
     if (committed == end) continue;
     const auto oldest = time_at(broker, at.tp, committed), newest = time_at(broker, at.tp, end - 1);
@@ -118,12 +123,38 @@ Result<std::map<std::pair<std::string, std::string>, Dead>> dead_of(Connection& 
   return dead;
 }
 
+// Jobs that were sent again lie in the private lane; where there is none, nothing was.
+Result<void> add_lane(Broker& broker, const Worker& worker, const std::string& topic, Jobs& jobs) {
+  const std::string lane = topic + ".replay." + worker.spec().group;
+  if (!broker.describe(lane)) return {};
+  const auto again = jobs_of(broker, worker, lane, {});
+  if (!again) return std::unexpected(again.error());
+  jobs.delivered += again->delivered;
+  jobs.skipped += again->skipped;
+  jobs.buried += again->buried;
+  jobs.written += again->written;
+  jobs.waiting += again->waiting;
+  if (again->oldest) jobs.oldest = std::min(jobs.oldest.value_or(*again->oldest), *again->oldest);
+  if (again->newest) jobs.newest = std::max(jobs.newest.value_or(*again->newest), *again->newest);
+  return {};
+}
+
+// The external id: a group that is called after its channel and consumer has the channel's name before it.
+std::string consumer_name(const std::string& channel, const std::string& group) {
+  return consumer_without_channel({.dlq = {}, .cluster = {}, .topic = channel, .group = group, .worker = {}});
+}
+
 Response job_status_of(const Services& services) {
   std::map<std::pair<std::string, std::string>, Dead> dead;
+  std::map<std::string, json::array> starts;  // by worker
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     auto found = dead_of(connection);
     if (!found) return std::unexpected(found.error());
     dead = std::move(*found);
+    const auto consumers = consumers_of(connection, "");
+    if (!consumers) return std::unexpected(consumers.error());
+    for (const Consumer& consumer : *consumers)
+      if (!consumer.starts.empty()) starts[consumer.worker()] = json::parse(consumer.starts).as_array();
     return {};
   });
   if (!read) return store_problem(read.error());
@@ -137,12 +168,13 @@ Response job_status_of(const Services& services) {
   for (const auto& worker : services.workers()) {
     const auto status = worker->status();
     for (const std::string& topic : worker->spec().topics) {
-      auto jobs = jobs_of(*services.broker, *worker, topic);
+      auto jobs = jobs_of(*services.broker, *worker, topic, starts[worker->spec().name]);
       if (!jobs) return problem(jobs.error());
+      if (const auto added = add_lane(*services.broker, *worker, topic, *jobs); !added) return problem(added.error());
       // A worker counts its attempts for all its topics together; of several, none can be told apart.
       const bool alone = worker->spec().topics.size() == 1;
       if (status && alone) jobs->running = status->running;
-      json::array& list = entry(topic, worker->spec().group);
+      json::array& list = entry(topic, consumer_name(topic, worker->spec().group));
       json::object queued = status_json(1001, "QUEUED", jobs->queued(), jobs->oldest, jobs->newest);
       if (!jobs->from_the_start || !alone) queued["exact"] = false;
       list.push_back(std::move(queued));
@@ -159,10 +191,12 @@ Response job_status_of(const Services& services) {
 
 void add_job_routes(Router& router, const Services& services) {
   router.add("GET", "/dlq-status",
-             {.summary = "Dead jobs per consumer, from a table of counts: instant, however many there are",
+             {.access = Access::listed(),
+              .summary = "Dead jobs per consumer, from a table of counts: instant, however many there are",
               .answer = kDlqStatus},
              [&services](Request&) { return dlq_status_of(services); });
-  router.add("GET", "/job-status", {.summary = "Jobs per channel, consumer and status", .answer = kJobStatus},
+  router.add("GET", "/job-status",
+             {.access = Scope::kRead, .summary = "Jobs per channel, consumer and status", .answer = kJobStatus},
              [&services](Request&) { return job_status_of(services); });
 }
 

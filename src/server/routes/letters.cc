@@ -3,6 +3,8 @@
 
 #include "codec/query.h"
 #include "office/audit.h"
+#include "server/access.h"
+#include "server/letter_orders.h"
 #include "server/office_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
@@ -30,12 +32,6 @@ constexpr std::string_view kStory = R"({"type": "object", "additionalProperties"
       "items": {"$ref": "#/components/schemas/Letter"}},
     "audit": {"type": "array", "description": "newest first", "items": {"$ref": "#/components/schemas/AuditLine"}}}})";
 
-Response unknown_letter(const std::string& id) {
-  return problem(
-      ProblemType::kNotFound,
-      "no letter " + id.substr(0, 100) + "; if it was purged, /api/v1/audit?subject=" + id.substr(0, 100) + " tells");
-}
-
 Response list_letters(const Services& services, const Request& request) {
   const auto paging = read_paging(request, kList);
   if (!paging) return paging.error();
@@ -45,8 +41,10 @@ Response list_letters(const Services& services, const Request& request) {
         problem(ProblemType::kInvalidQuery,
                 "at character " + std::to_string(query.error().position + 1) + ": " + query.error().message),
         "position", query.error().position);
-  std::optional<LetterCursor> after;
-  if (paging->after && !(after = cursor_from_text(*paging->after))) return bad_cursor();
+  const View view = view_of(services, request);
+  if (!view.payload && looks_into_messages(*query)) return lacks_scope(Scope::kPayload);
+  const std::optional<LetterCursor> after = paging->after ? cursor_from_text(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;
@@ -54,7 +52,7 @@ Response list_letters(const Services& services, const Request& request) {
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     const auto page = letter_page(connection, *query, now, after, paging->limit);
     if (!page) return std::unexpected(page.error());
-    auto list = letters_json(connection, page->letters);
+    auto list = letters_json(connection, page->letters, view);
     if (!list) return std::unexpected(list.error());
     items = std::move(*list);
     if (page->next) next = cursor_text(*page->next);
@@ -103,13 +101,16 @@ Response show_letter(const Services& services, const Request& request) {
     if (!payload) return std::unexpected(payload.error());
     const auto lines = audit_page(c, letter.id, std::nullopt, kMostInStory);
     if (!lines) return std::unexpected(lines.error());
-    body = letter_json(letter, *issue);
+    const View view = view_of(services, request);
+    body = letter_json(letter, *issue, view);
     if (json::value resolution = resolution_json(letter, *lines); !resolution.is_null())
       body["resolution"] = std::move(resolution);
     if (!*payload) return {};  // archived: the bytes are not here
-    body["origin"].as_object()["headers"] = json_headers((*payload)->headers);
-    body["origin"].as_object()["key"] = json_bytes((*payload)->key);
-    body["preview"] = preview_json((*payload)->value);
+    if (view.payload) {
+      body["origin"].as_object()["headers"] = json_headers(view.redaction->headers((*payload)->headers));
+      body["origin"].as_object()["key"] = json_bytes((*payload)->key);
+      body["preview"] = preview_json(view.redaction->value((*payload)->value));
+    }
     if (!(*payload)->stack.empty()) body["error"].as_object()["stack"] = (*payload)->stack;
     return {};
   });
@@ -159,12 +160,13 @@ Result<json::array> lives_json(Connection& connection, const StoredLetter& l) {
   return lives;
 }
 
-Result<json::array> without(Connection& connection, std::vector<StoredLetter> letters, const StoredLetter& letter) {
+Result<json::array> without(Connection& connection, std::vector<StoredLetter> letters, const StoredLetter& letter,
+                            const View& view) {
   std::erase_if(letters, [&](const StoredLetter& one) { return one.seq == letter.seq; });
-  return letters_json(connection, letters);
+  return letters_json(connection, letters, view);
 }
 
-Result<json::array> same_key_json(Connection& connection, const StoredLetter& letter, Timestamp now) {
+Result<json::array> same_key_json(Connection& connection, const StoredLetter& letter, Timestamp now, const View& view) {
   if (!letter.key) return json::array{};
   const auto payload = letter_payload(connection, letter.seq);
   if (!payload) return std::unexpected(payload.error());
@@ -175,19 +177,20 @@ Result<json::array> same_key_json(Connection& connection, const StoredLetter& le
   term.text = *payload && (*payload)->key ? *(*payload)->key : *letter.key;
   auto page = letter_page(connection, query, now, std::nullopt, kMostInStory);
   if (!page) return std::unexpected(page.error());
-  return without(connection, std::move(page->letters), letter);
+  return without(connection, std::move(page->letters), letter, view);
 }
 
 Response story_of_letter(const Services& services, const Request& request) {
+  const View view = view_of(services, request);
   json::object body;
   Response refused = with_letter(services, request, [&](Connection& c, const StoredLetter& letter) -> Result<void> {
     auto lives = lives_json(c, letter);
     if (!lives) return std::unexpected(lives.error());
     auto lineage = letters_of_lineage(c, letter.lineage, kMostInStory);
     if (!lineage) return std::unexpected(lineage.error());
-    auto others = without(c, std::move(*lineage), letter);
+    auto others = without(c, std::move(*lineage), letter, view);
     if (!others) return std::unexpected(others.error());
-    auto same_key = same_key_json(c, letter, services.clock->now().wall);
+    auto same_key = same_key_json(c, letter, services.clock->now().wall, view);
     if (!same_key) return std::unexpected(same_key.error());
     const auto lines = audit_page(c, letter.id, std::nullopt, kMostInStory);
     if (!lines) return std::unexpected(lines.error());
@@ -205,7 +208,8 @@ Response story_of_letter(const Services& services, const Request& request) {
 
 void add_letter_routes(Router& router, const Services& services) {
   router.add("GET", "/api/v1/letters",
-             {.summary = "Letters, the latest death first; with words in the query, the latest arrival first",
+             {.access = Scope::kRead,
+              .summary = "Letters, the latest death first; with words in the query, the latest arrival first",
               .query = {{"q", "string",
                          "dlq: worker: group: topic: key: error: reason: issue: state: header.x: since: "
                          "before: replays: text: and words; -field: means not"},
@@ -214,16 +218,20 @@ void add_letter_routes(Router& router, const Services& services) {
               .answer = kLetters},
              [&services](Request& request) { return list_letters(services, request); });
   router.add("GET", "/api/v1/letters/{id}",
-             {.summary = "One letter by the id of any of its lives, with headers and the value's first 200 bytes",
+             {.access = Scope::kRead,
+              .summary = "One letter by the id of any of its lives, with headers and the value's first 200 bytes",
               .answer = kLetter},
              [&services](Request& request) { return show_letter(services, request); });
   router.add("GET", "/api/v1/letters/{id}/value",
-             {.summary = "Its value, byte for byte; Bartleby-Null: true where there is none",
+             {.access = Scope::kPayload,
+              .summary = "Its value, byte for byte; Bartleby-Null: true where there is none",
               .answer_type = "application/octet-stream",
               .answer = R"({"type": "string"})"},
              [&services](Request& request) { return value_of_letter(services, request); });
   router.add("GET", "/api/v1/letters/{id}/story",
-             {.summary = "Its lives, other letters of its message and its key, what was done to it", .answer = kStory},
+             {.access = Scope::kRead,
+              .summary = "Its lives, other letters of its message and its key, what was done to it",
+              .answer = kStory},
              [&services](Request& request) { return story_of_letter(services, request); });
 }
 

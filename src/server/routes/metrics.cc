@@ -4,6 +4,7 @@
 #include <map>
 
 #include "codec/heartbeat.h"
+#include "server/access.h"
 #include "server/metrics_text.h"
 #include "server/routes/office_metrics.h"
 #include "server/routes/routes.h"
@@ -180,6 +181,10 @@ Response metrics(const Router& router, const Services& services) {
     lag(out, seen);
   }
   if (services.store != nullptr) office_metrics(out, services);
+  out.family("bartleby_auth_failures_total", "counter", "Requests refused because of who asked, by reason");
+  for (std::size_t i = 0; i < kAuthFailureNames.size(); ++i)
+    out.sample({{"reason", std::string(kAuthFailureNames[i])}},
+               static_cast<double>(services.access->failures(static_cast<AuthFailure>(i))));
   attempts(out, seen);
   workers(out, seen);
   requests(out, router);
@@ -194,7 +199,8 @@ Response metrics(const Router& router, const Services& services) {
 void add_metrics_routes(Router& router, const Services& services) {
   for (const char* path : {"/metrics", "/actuator/prometheus"})
     router.add("GET", path,
-               {.summary = "Metrics in Prometheus' text format",
+               {.access = Access::listed(),
+                .summary = "Metrics in Prometheus' text format",
                 .answer_type = "text/plain",
                 .answer = R"({"type": "string"})"},
                [&router, &services](Request&) { return metrics(router, services); });

@@ -4,6 +4,7 @@
 
 #include "office/dlq_view.h"
 #include "office/issue_facts.h"
+#include "office/operation_row.h"
 
 namespace bartleby {
 namespace {
@@ -33,6 +34,22 @@ void dlqs(MetricsText& out, const std::vector<DlqView>& dlqs, const News& news) 
   }
 }
 
+void operations(MetricsText& out, const OperationsByState* there, const OperationCounts& counts) {
+  out.family("bartleby_operations", "gauge", "Operations by kind and state");
+  if (there != nullptr)
+    for (std::size_t k = 0; k < there->size(); ++k)
+      for (std::size_t s = 0; s < (*there)[k].size(); ++s)
+        out.sample({{"kind", std::string(kOperationKindNames[k])}, {"state", std::string(kOperationStateNames[s])}},
+                   count((*there)[k][s]));
+  out.family("bartleby_operation_letters_total", "counter",
+             "Letters that operations dealt with, by what became of them");
+  for (std::size_t k = 0; k < counts.letters.size(); ++k)
+    for (const ItemResult result :
+         {ItemResult::kSent, ItemResult::kSucceeded, ItemResult::kCameBack, ItemResult::kSkipped})
+      out.sample({{"kind", std::string(kOperationKindNames[k])}, {"result", std::string(name(result))}},
+                 static_cast<double>(counts.letters[k][static_cast<std::size_t>(result)]));
+}
+
 }  // namespace
 
 void office_metrics(MetricsText& out, const Services& services) {
@@ -40,6 +57,7 @@ void office_metrics(MetricsText& out, const Services& services) {
   if (auto found = dlq_views(*services.store, *services.broker)) views = std::move(*found);
   IssueCounts issues{};
   std::vector<ConsumerStatus> consumers;
+  OperationsByState operations_there{};
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     const auto counts = issue_counts(connection);
     if (!counts) return std::unexpected(counts.error());
@@ -47,6 +65,9 @@ void office_metrics(MetricsText& out, const Services& services) {
     auto status = dlq_status(connection);
     if (!status) return std::unexpected(status.error());
     consumers = std::move(*status);
+    const auto by_state = operation_counts(connection);
+    if (!by_state) return std::unexpected(by_state.error());
+    operations_there = *by_state;
     return {};
   });
   dlqs(out, views, *services.news);
@@ -54,6 +75,7 @@ void office_metrics(MetricsText& out, const Services& services) {
   if (read)  // a store that does not answer has no figures, not zeros
     for (std::size_t s = 0; s < issues.size(); ++s)
       out.sample({{"state", std::string(kIssueStateNames[s])}}, count(issues[s]));
+  operations(out, read ? &operations_there : nullptr, services.runner->counts());
   out.family("bartleby_summary_drift_total", "counter", "Counters that differed from the letters and were put right");
   out.sample({}, static_cast<double>(services.news->drift()));
   out.family("dead_job_count", "gauge", "Number of dead jobs per consumer");

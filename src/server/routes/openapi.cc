@@ -12,6 +12,10 @@ constexpr std::string_view kSchemas = R"({
       "detail": {"type": "string"}, "instance": {"type": "string"}, "request_id": {"type": "string"},
       "position": {"type": "integer", "description": "of a query: the character, from 0"},
       "state": {"type": "string", "description": "in which the thing is"},
+      "scope": {"type": "string", "description": "that the caller lacks"},
+      "candidates": {"type": "array", "description": "the letters that may be meant", "items": {"type": "object",
+        "required": ["id", "state", "dlq"], "additionalProperties": false, "properties": {"id": {"type": "string"},
+          "state": {"type": "string"}, "dlq": {"$ref": "#/components/schemas/Place"}}}},
       "errors": {"type": "array", "items": {"type": "object", "required": ["pointer", "detail"],
         "additionalProperties": false, "properties": {"pointer": {"type": "string"}, "detail": {"type": "string"}}}}}},
   "Time": {"type": "string", "description": "RFC 3339, UTC, milliseconds"},
@@ -33,7 +37,7 @@ constexpr std::string_view kSchemas = R"({
     "properties": {"id": {"type": "string"},
       "state": {"enum": ["open", "replaying", "resolved", "discarded", "archived"]}, "version": {"type": "integer"},
       "dlq": {"$ref": "#/components/schemas/Place"}, "origin": {"type": "object", "additionalProperties": false,
-        "required": ["cluster", "topic", "partition", "offset", "timestamp", "key", "size"], "properties": {
+        "required": ["cluster", "topic", "partition", "offset", "timestamp", "size"], "properties": {
           "cluster": {"type": "string"}, "topic": {"type": "string"}, "partition": {"type": ["integer", "null"]},
           "offset": {"type": ["integer", "null"]}, "timestamp": {"type": ["string", "null"]},
           "key": {"$ref": "#/components/schemas/Bytes"}, "headers": {"$ref": "#/components/schemas/Headers"},
@@ -73,6 +77,58 @@ constexpr std::string_view kSchemas = R"({
       "partitions": {"type": "integer", "description": "0: the topic is gone"},
       "intake_lag": {"type": "integer", "description": "records that are not taken in yet"},
       "missed": {"type": "integer", "description": "records that retention deleted before they were taken in"}}},
+  "Archive": {"type": "object", "additionalProperties": false,
+    "required": ["id", "dlq", "sha256", "letters", "here", "bytes", "first", "last", "created_at"], "properties": {
+      "id": {"type": "string"}, "dlq": {"type": "string"},
+      "sha256": {"type": "string", "description": "of the file, compressed JSON Lines"},
+      "letters": {"type": "integer", "description": "that went in"},
+      "here": {"type": "integer", "description": "that are still archived in it"}, "bytes": {"type": "integer"},
+      "first": {"$ref": "#/components/schemas/Time"}, "last": {"$ref": "#/components/schemas/Time"},
+      "created_at": {"$ref": "#/components/schemas/Time"}}},
+  "Halt": {"type": "object", "additionalProperties": false,
+    "description": "A replay stops by itself when more than so many percent of at least so many outcomes came back",
+    "properties": {"came_back": {"type": "integer"}, "of": {"type": "integer"}}},
+  "Edit": {"type": "array", "description": "JSON Patch (RFC 6902) of the value, which must be JSON",
+    "items": {"type": "object", "required": ["op", "path"], "properties": {
+      "op": {"enum": ["add", "remove", "replace", "move", "copy", "test"]}, "path": {"type": "string"},
+      "from": {"type": "string"}, "value": {}}}},
+  "Operation": {"type": "object", "additionalProperties": false,
+    "description": "Replay, discard, restore or purge of a selection of letters, from its plan to its end",
+    "required": ["id", "kind", "state", "version", "dlqs", "selection", "letters", "dealt_with", "results", "excluded",
+      "to", "also_read_by", "order_conflicts", "bytes", "seconds", "warnings", "actor", "reason", "note",
+      "created_at", "started_at", "ended_at"],
+    "properties": {"id": {"type": "string"}, "kind": {"enum": ["replay", "discard", "restore", "purge"]},
+      "state": {"enum": ["planned", "awaiting_approval", "running", "paused", "halted", "done", "cancelled", "failed"]},
+      "version": {"type": "integer"}, "dlqs": {"type": "array", "items": {"type": "string"}},
+      "selection": {"type": "string"}, "letters": {"type": "integer"},
+      "dealt_with": {"type": "integer", "description": "letters that were sent, changed or left out so far"},
+      "results": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "letters by result"},
+      "excluded": {"type": "array", "items": {"type": "object", "required": ["why", "count"],
+        "additionalProperties": false, "properties": {"why": {"type": "string"}, "count": {"type": "integer"}}}},
+      "to": {"type": "array", "items": {"type": "object", "required": ["topic", "group", "letters"],
+        "additionalProperties": false, "properties": {"topic": {"type": "string"}, "group": {"type": "string"},
+          "letters": {"type": "integer"}}}},
+      "also_read_by": {"type": "array", "items": {"type": "string"}, "description": "groups that will see it too"},
+      "order_conflicts": {"type": "integer", "description": "letters whose key had a newer message handled already"},
+      "bytes": {"type": "integer"}, "seconds": {"type": "integer", "description": "at the planned rate"},
+      "warnings": {"type": "array", "items": {"type": "string"}},
+      "previews": {"type": "array", "description": "what the edit makes of the first values", "items": {
+        "type": "object", "required": ["letter", "before", "after"], "additionalProperties": false, "properties": {
+          "letter": {"type": "string"}, "before": {"type": "string"}, "after": {"type": "string"}}}},
+      "rate": {"type": "integer"}, "canary": {"type": "integer"}, "halt": {"$ref": "#/components/schemas/Halt"},
+      "scope": {"enum": ["group", "topic"]}, "edit": {"$ref": "#/components/schemas/Edit"},
+      "actor": {"type": "string"}, "reason": {"type": "string"},
+      "note": {"type": "string", "description": "why it is where it is"},
+      "created_at": {"$ref": "#/components/schemas/Time"}, "started_at": {"type": ["string", "null"]},
+      "ended_at": {"type": ["string", "null"]}}},
+  "OperationItem": {"type": "object", "additionalProperties": false,
+    "required": ["position", "letter", "result", "replays", "note", "to", "changed_at"], "properties": {
+      "position": {"type": "integer"},
+      "letter": {"type": ["string", "null"], "description": "null: it is gone"},
+      "result": {"enum": ["pending", "sent", "succeeded", "passed", "came_back", "unknown", "skipped"]},
+      "replays": {"type": "integer", "description": "of the letter, before this one"}, "note": {"type": "string"},
+      "to": {"anyOf": [{"type": "null"}, {"$ref": "#/components/schemas/Place"}]},
+      "changed_at": {"$ref": "#/components/schemas/Time"}}},
   "AuditLine": {"type": "object", "additionalProperties": false,
     "required": ["line", "at", "actor", "action", "subject", "from", "to", "reason", "request_id"],
     "properties": {"line": {"type": "integer"}, "at": {"$ref": "#/components/schemas/Time"},
@@ -84,17 +140,56 @@ constexpr std::string_view kSchemas = R"({
       "required": ["channelId", "channelName", "consumerId", "consumerName", "deadCount"],
       "additionalProperties": false, "properties": {"channelId": {"type": "string"}, "channelName": {"type": "string"},
         "consumerId": {"type": "string"}, "consumerName": {"type": "string"}, "deadCount": {"type": "integer"}}}}}},
+  "Channel": {"type": "object", "required": ["id", "name", "partitions", "createdAt"], "additionalProperties": false,
+    "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "partitions": {"type": "integer"},
+      "createdAt": {"$ref": "#/components/schemas/Time"}, "token": {"type": "string", "description": "told once"}}},
+  "Consumer": {"type": "object", "additionalProperties": false,
+    "required": ["id", "name", "channelId", "callbackUrl", "paused", "worker", "retry", "createdAt"],
+    "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "channelId": {"type": "string"},
+      "callbackUrl": {"type": "string"}, "paused": {"type": "boolean"}, "worker": {"type": "string"},
+      "retry": {"type": ["object", "null"]}, "createdAt": {"$ref": "#/components/schemas/Time"},
+      "token": {"type": "string", "description": "told once"}}},
+  "Job": {"type": "object", "required": ["id", "status", "statusName", "attempts"], "additionalProperties": false,
+    "description": "One message at one consumer", "properties": {"id": {"type": "string"},
+      "status": {"enum": [1001, 1002, 1003, 1004]},
+      "statusName": {"enum": ["QUEUED", "INFLIGHT", "DELIVERED", "DEAD"]}, "attempts": {"type": "integer"},
+      "letter": {"type": "string"}, "messageId": {"type": "string"}, "diedAt": {"$ref": "#/components/schemas/Time"},
+      "error": {"$ref": "#/components/schemas/Error"}}},
   "Emit": {"type": "array", "items": {"type": "object", "required": ["topic"], "additionalProperties": false,
     "properties": {"topic": {"type": "string"}, "key": {"type": ["string", "null"]},
       "value": {"type": ["string", "null"]}, "base64": {"type": "string"}, "headers": {}}}}
+})";
+
+constexpr std::string_view kParameters = R"({"IdempotencyKey": {"name": "Idempotency-Key", "in": "header",
+  "required": false, "schema": {"type": "string", "maxLength": 200}, "description":
+  "The same request is carried out once and answered the same for 24 hours; another one 422, one under way 409"}})";
+
+// `x-scope` of a route is a scope, several of which one is needed, `public` (anybody while auth.public names it, else
+// read), `open` (anybody), or which tokens of a channel.
+constexpr std::string_view kSecurity = R"({
+  "key": {"type": "http", "scheme": "bearer", "description": "an API key, bk_…"},
+  "session": {"type": "apiKey", "in": "cookie", "name": "bartleby-session"},
+  "tokens": {"type": "apiKey", "in": "header", "name": "X-Broker-Channel-Token",
+    "description": "of a channel; where a consumer is named, X-Broker-Consumer-Token too"}
 })";
 
 json::object content(std::string_view type, std::string_view schema) {
   return json::object{{type, json::object{{"schema", json::parse(schema)}}}};
 }
 
+// One of them is enough; none: anybody.
+json::array security_of(const Access& access) {
+  json::array out;
+  const auto add = [&](const char* scheme) { out.push_back(json::object{{scheme, json::array{}}}); };
+  if (access.kind() == Access::Kind::kOpen || access.kind() == Access::Kind::kListed) return out;
+  if (access.kind() == Access::Kind::kTokens) add("tokens");
+  if (!access.scopes().empty()) add("key"), add("session");
+  return out;
+}
+
 json::object operation(const Route& route) {
-  json::object out{{"summary", route.docs.summary}};
+  json::object out{{"summary", route.docs.summary}, {"x-scope", route.docs.access.text()}};
+  out["security"] = security_of(route.docs.access);
   json::array parameters;
   for (std::size_t at = route.pattern.find('{'); at != std::string::npos; at = route.pattern.find('{', at + 1))
     parameters.push_back(json::object{{"name", route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1)},
@@ -107,6 +202,8 @@ json::object operation(const Route& route) {
                                       {"required", q.required},
                                       {"description", q.text},
                                       {"schema", json::object{{"type", q.type}}}});
+  if (route.method == "POST" && route.docs.keeps_answer)
+    parameters.push_back(json::object{{"$ref", "#/components/parameters/IdempotencyKey"}});
   if (!parameters.empty()) out["parameters"] = std::move(parameters);
   if (!route.docs.body.empty())
     out["requestBody"] = json::object{{"required", true}, {"content", content(route.docs.body_type, route.docs.body)}};
@@ -134,7 +231,9 @@ Response document(const Router& router, const Services& services) {
   }
   return json_response(json::object{{"openapi", "3.1.0"},
                                     {"info", json::object{{"title", "Bartleby"}, {"version", services.version}}},
-                                    {"components", json::object{{"schemas", json::parse(kSchemas)}}},
+                                    {"components", json::object{{"schemas", json::parse(kSchemas)},
+                                                                {"parameters", json::parse(kParameters)},
+                                                                {"securitySchemes", json::parse(kSecurity)}}},
                                     {"paths", std::move(paths)}});
 }
 
@@ -142,7 +241,9 @@ Response document(const Router& router, const Services& services) {
 
 void add_openapi_route(Router& router, const Services& services) {
   router.add("GET", "/openapi.json",
-             {.summary = "This document", .answer = R"({"type": "object", "required": ["openapi", "info", "paths"]})"},
+             {.access = Access::open(),
+              .summary = "This document",
+              .answer = R"({"type": "object", "required": ["openapi", "info", "paths"]})"},
              [&router, &services](Request&) { return document(router, services); });
 }
 
@@ -155,10 +256,17 @@ void add_all_routes(Router& router, const Services& services) {
   add_metrics_routes(router, services);
   if (services.store != nullptr) {
     add_letter_routes(router, services);
+    add_letter_order_routes(router, services);
+    add_operation_routes(router, services);
     add_issue_routes(router, services);
     add_dlq_routes(router, services);
+    add_archive_routes(router, services);
     add_audit_routes(router, services);
+    add_key_routes(router, services);
     add_job_routes(router, services);
+    add_channel_routes(router, services);
+    add_broadcast_routes(router, services);
+    add_consumer_job_routes(router, services);
     add_event_route(router, services);
   }
   add_openapi_route(router, services);

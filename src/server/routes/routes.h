@@ -15,10 +15,17 @@ void add_health_routes(Router& router, const Services& services);
 void add_metrics_routes(Router& router, const Services& services);
 // The office; only where there is one.
 void add_letter_routes(Router& router, const Services& services);
+void add_letter_order_routes(Router& router, const Services& services);
+void add_operation_routes(Router& router, const Services& services);
 void add_issue_routes(Router& router, const Services& services);
 void add_dlq_routes(Router& router, const Services& services);
+void add_archive_routes(Router& router, const Services& services);
 void add_audit_routes(Router& router, const Services& services);
+void add_key_routes(Router& router, const Services& services);
 void add_job_routes(Router& router, const Services& services);
+void add_channel_routes(Router& router, const Services& services);
+void add_broadcast_routes(Router& router, const Services& services);
+void add_consumer_job_routes(Router& router, const Services& services);
 void add_event_route(Router& router, const Services& services);
 // Last: it describes all the others.
 void add_openapi_route(Router& router, const Services& services);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codec/base64.h"
+#include "codec/percent.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -219,8 +220,8 @@ Response read_messages(const Services& services, Request& request) {
                                  {"offset", r.offset.v},
                                  {"timestamp", json_time(r.timestamp)},
                                  {"key", json_bytes(r.key)},
-                                 {"value", json_bytes(r.value)},
-                                 {"headers", json_headers(r.headers)}});
+                                 {"value", json_bytes(services.redaction.value(r.value))},
+                                 {"headers", json_headers(services.redaction.headers(r.headers))}});
   const auto range = services.broker->log_range(tp);
   json::object body{{"items", std::move(items)}};
   body["next"] = records->empty() ? *from : next(records->back().offset).v;
@@ -231,16 +232,19 @@ Response read_messages(const Services& services, Request& request) {
 }  // namespace
 
 void add_topic_routes(Router& router, const Services& services) {
-  router.add("GET", "/api/v1/topics", {.summary = "The topics of this broker", .answer = kTopics},
+  router.add("GET", "/api/v1/topics",
+             {.access = Scope::kRead, .summary = "The topics of this broker", .answer = kTopics},
              [&services](Request&) { return list_topics(services); });
   router.add("POST", "/api/v1/topics/{topic}/messages",
-             {.summary = "Send one message (the body), or many (application/x-ndjson); 200 means on disk",
+             {.access = Scope::kIngest,
+              .summary = "Send one message (the body), or many (application/x-ndjson); 200 means on disk",
               .body_type = "*/*",
               .body = "{}",
               .answer = kPlaced},
              [&services](Request& request) { return send_messages(services, request); });
   router.add("GET", "/api/v1/topics/{topic}/messages",
-             {.summary = "Read messages of one partition, for people",
+             {.access = Scope::kPayload,
+              .summary = "Read messages of one partition, for people",
               .query = {{"partition", "integer", "0 where nothing is said"},
                         {"from", "integer", "an offset; 0"},
                         {"limit", "integer", "up to 500; 50"}},

@@ -125,22 +125,23 @@ Response show_worker(const Services& services, Request& request) {
   return json_response(worker_json(services, *status, *worker));
 }
 
-json::object parked_json(const ParkedMessage& m) {
-  return json::object{{"topic", m.tp.topic},
-                      {"partition", m.tp.partition.v},
-                      {"offset", m.waiting.offset.v},
-                      {"key", json_bytes(m.key)},
-                      {"timestamp", json_time(m.waiting.timestamp)},
-                      {"state", m.waiting.due ? "parked" : "kept"},
-                      {"attempts", m.waiting.attempts},
-                      {"max_attempts", m.waiting.max_attempts},
-                      {"due", json_time(m.waiting.due)},
-                      {"first_failure_at", json_time(m.waiting.first_failure)},
-                      {"last_failure_at", json_time(m.waiting.last_failure)},
-                      {"error", json::object{{"kind", name(m.waiting.kind)},
-                                             {"type", m.error.type},
-                                             {"message", m.error.message},
-                                             {"stack", m.error.stack}}}};
+json::object parked_json(const ParkedMessage& m, bool payload) {
+  json::object out{{"topic", m.tp.topic},
+                   {"partition", m.tp.partition.v},
+                   {"offset", m.waiting.offset.v},
+                   {"timestamp", json_time(m.waiting.timestamp)},
+                   {"state", m.waiting.due ? "parked" : "kept"},
+                   {"attempts", m.waiting.attempts},
+                   {"max_attempts", m.waiting.max_attempts},
+                   {"due", json_time(m.waiting.due)},
+                   {"first_failure_at", json_time(m.waiting.first_failure)},
+                   {"last_failure_at", json_time(m.waiting.last_failure)},
+                   {"error", json::object{{"kind", name(m.waiting.kind)},
+                                          {"type", m.error.type},
+                                          {"message", m.error.message},
+                                          {"stack", m.error.stack}}}};
+  if (payload) out["key"] = json_bytes(m.key);
+  return out;
 }
 
 Response list_parked(const Services& services, Request& request) {
@@ -162,7 +163,7 @@ Response list_parked(const Services& services, Request& request) {
   const auto parked = worker->parked(filter, limit);
   if (!parked) return problem(ProblemType::kInstanceUnreachable, parked.error().message);
   json::array items;
-  for (const ParkedMessage& m : *parked) items.push_back(parked_json(m));
+  for (const ParkedMessage& m : *parked) items.push_back(parked_json(m, request.caller.may(Scope::kPayload)));
   const bool whole = parked->size() < limit;
   const std::size_t total = whole || !status || filter.kind ? parked->size() : status->parked;
   return json_response(json::object{{"items", std::move(items)},
@@ -217,25 +218,31 @@ Response pause_worker(const Services& services, Request& request, bool paused) {
 }  // namespace
 
 void add_worker_routes(Router& router, const Services& services) {
-  router.add("GET", "/api/v1/workers", {.summary = "The workers of this process", .answer = kWorkers},
+  router.add("GET", "/api/v1/workers",
+             {.access = Scope::kRead, .summary = "The workers of this process", .answer = kWorkers},
              [&services](Request&) { return list_workers(services); });
   router.add("GET", "/api/v1/workers/{name}",
-             {.summary = "One worker, its instances and partitions", .answer = kWorker},
+             {.access = Scope::kRead, .summary = "One worker, its instances and partitions", .answer = kWorker},
              [&services](Request& request) { return show_worker(services, request); });
-  router.add("POST", "/api/v1/workers/{name}:pause", {.summary = "Start no new attempts", .answer = kPaused},
+  router.add("POST", "/api/v1/workers/{name}:pause",
+             {.access = Scope::kAdmin, .summary = "Start no new attempts", .answer = kPaused},
              [&services](Request& request) { return pause_worker(services, request, true); });
-  router.add("POST", "/api/v1/workers/{name}:resume", {.summary = "Go on", .answer = kPaused},
+  router.add("POST", "/api/v1/workers/{name}:resume", {.access = Scope::kAdmin, .summary = "Go on", .answer = kPaused},
              [&services](Request& request) { return pause_worker(services, request, false); });
   router.add("GET", "/api/v1/workers/{name}/parked",
-             {.summary = "Messages that wait for their next attempt",
+             {.access = Scope::kRead,
+              .summary = "Messages that wait for their next attempt",
               .query = {{"limit", "integer", "1 to 500; 50"}, {"kind", "string", "a kind of failure"}},
               .answer = kParked},
              [&services](Request& request) { return list_parked(services, request); });
   router.add("POST", "/api/v1/workers/{name}/parked:run-now",
-             {.summary = "Run parked messages now", .body = kOrder, .answer = kOrdered},
+             {.access = Scope::kReplay, .summary = "Run parked messages now", .body = kOrder, .answer = kOrdered},
              [&services](Request& request) { return order_parked(services, request, ParkedOrder::What::kRunNow); });
   router.add("POST", "/api/v1/workers/{name}/parked:give-up",
-             {.summary = "Make parked messages dead letters now", .body = kOrder, .answer = kOrdered},
+             {.access = Scope::kDiscard,
+              .summary = "Make parked messages dead letters now",
+              .body = kOrder,
+              .answer = kOrdered},
              [&services](Request& request) { return order_parked(services, request, ParkedOrder::What::kGiveUp); });
 }
 

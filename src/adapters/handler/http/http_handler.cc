@@ -77,7 +77,7 @@ void HttpHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
   request.owner = attempt->record;
   request.deadline = attempt->deadline;
   request.unwanted = [attempt] { return attempt->cancelled.load(std::memory_order_relaxed); };
-  HttpDone done = [shared = shared_, attempt, answer = std::move(answer)](HttpReply reply) mutable {
+  HttpDone done = [shared = shared_, attempt, answer = std::move(answer)](const HttpReply& reply) mutable {
     replied(*shared, attempt, reply, std::move(answer));
   };
   loop_->post(shared_->target, std::move(request), std::move(done));

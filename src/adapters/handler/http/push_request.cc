@@ -4,6 +4,7 @@
 
 #include "codec/base64.h"
 #include "codec/json_text.h"
+#include "codec/percent.h"
 #include "codec/time_text.h"
 
 namespace bartleby {
@@ -13,24 +14,6 @@ constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-template <class Keep>
-std::string percent_encoded(std::string_view text, Keep keep) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (keep(c)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
 
 // Unreserved characters stay (RFC 3986): any language's URL decoding reads it back.
 std::string encoded_key(std::string_view key) {

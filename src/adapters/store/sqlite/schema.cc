@@ -121,7 +121,56 @@ CREATE VIEW job AS
     FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.state IN (0, 1, 2);
 )";
 
-constexpr std::array<std::string_view, 1> kAll = {kFirst};
+constexpr std::string_view kArchives = R"(
+INSERT INTO numbers VALUES('archive', 1);
+CREATE TABLE archives(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL, dlq TEXT NOT NULL, sha256 TEXT NOT NULL, letters INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, created_at INTEGER NOT NULL) STRICT;
+CREATE INDEX archives_by_id ON archives(id);
+-- Where the bytes of an archived letter are.
+CREATE TABLE archived(letter INTEGER PRIMARY KEY, archive INTEGER NOT NULL) STRICT;
+CREATE INDEX archived_in ON archived(archive);
+)";
+
+// Access: keys by the hash of their secret; sessions by the hash of their cookie; answers that are given again.
+constexpr std::string_view kAccess = R"(
+CREATE TABLE keys(
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, hash BLOB NOT NULL, role TEXT NOT NULL, scopes INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, created_by TEXT NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER)
+  STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions(
+  hash BLOB PRIMARY KEY, key TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL)
+  STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_of_key ON sessions(key);
+CREATE INDEX sessions_by_end ON sessions(expires_at);
+
+CREATE TABLE answers(
+  actor TEXT NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL, at INTEGER NOT NULL, status INTEGER NOT NULL,
+  type TEXT NOT NULL, headers TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY(actor, key)) STRICT, WITHOUT ROWID;
+CREATE INDEX answers_by_time ON answers(at);
+)";
+
+// Channels and their consumers. `token` of a channel is a hash; that of a consumer goes out with every message.
+constexpr std::string_view kChannels = R"(
+CREATE TABLE channels(
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, token BLOB NOT NULL, partitions INTEGER NOT NULL,
+  created_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE consumers(
+  channel TEXT NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, url TEXT NOT NULL, token TEXT NOT NULL,
+  retry TEXT NOT NULL, reject TEXT NOT NULL, starts TEXT NOT NULL, paused INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, PRIMARY KEY(channel, id)) STRICT, WITHOUT ROWID;
+
+-- Messages by the ids that their senders gave them; `at_offset` is null until it is known that the log has it.
+CREATE TABLE channel_messages(
+  seq INTEGER PRIMARY KEY, channel TEXT NOT NULL, id TEXT NOT NULL, hash BLOB NOT NULL, partition INTEGER NOT NULL,
+  from_offset INTEGER NOT NULL, at_offset INTEGER, type TEXT NOT NULL, taken_at INTEGER NOT NULL,
+  UNIQUE(channel, id)) STRICT;
+CREATE INDEX channel_messages_by_time ON channel_messages(taken_at);
+)";
+
+constexpr std::array<std::string_view, 4> kAll = {kFirst, kArchives, kAccess, kChannels};
 
 }  // namespace
 

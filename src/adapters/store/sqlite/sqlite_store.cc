@@ -83,6 +83,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const Options& options) {
   store->writer_ = std::move(*writer);
   sqlite::Database& db = store->writer_->database();
   if (auto migrated = migrate(db, store->path_); !migrated) return std::unexpected(migrated.error());
+  if (!options.durable)
+    if (auto set = db.exec("PRAGMA synchronous=OFF"); !set) return std::unexpected(set.error());
   if (options.max_pages > 0)
     if (auto set = db.exec("PRAGMA max_page_count=" + std::to_string(options.max_pages)); !set)
       return std::unexpected(set.error());

@@ -24,6 +24,7 @@ struct Options {
   std::string folder;
   std::size_t readers = 4;
   std::int64_t max_pages = 0;  // of the file; 0: as large as it gets
+  bool durable = true;         // false: nothing waits for the disk; for files that live as long as a test
 };
 
 class SqliteStore : public Store {

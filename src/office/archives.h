@@ -1,0 +1,57 @@
+// Letters into an archive and back: files of compressed JSON Lines with checksums, and a list of them in the store.
+//
+// An archive is durable before its letters' bytes leave the store; a crash in between leaves a file that nobody needs.
+// A letter that changed meanwhile stays what it is, and restoring leaves alone what is not in that archive any more,
+// so everything here may be done again. One thread at a time for `archive_letters`; the others from any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "model/audit_entry.h"
+#include "ports/archive.h"
+#include "ports/store.h"
+
+namespace bartleby {
+
+constexpr std::size_t kArchiveSlice = 500;                       // letters of one archive at most
+constexpr std::size_t kArchiveBytes = std::size_t{16} << 20;     // before compression; one larger letter goes alone
+constexpr std::size_t kMaxArchiveFile = std::size_t{256} << 20;  // that is read back
+
+struct ArchiveEntry {
+  std::string id, dlq;
+  std::string sha256;        // of the file
+  std::int64_t letters = 0;  // that went in
+  std::int64_t here = 0;     // that are still archived in it
+  std::int64_t bytes = 0;    // of the file
+  Timestamp first, last;     // deaths of its letters
+  Timestamp created_at;
+};
+
+// The open ones of these letters, which lie in one dlq, at most as many as one archive takes: the first of them.
+// Answers with how many of `letters` have been looked at.
+struct Archived {
+  std::size_t looked_at = 0;
+  std::size_t letters = 0;
+  std::string id;  // empty: none was open
+};
+Result<Archived> archive_letters(Store& store, Archive& archive, const std::string& dlq,
+                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now);
+
+// The newest first; `before`: the id of the last one seen. An unknown one answers with kNotFound.
+Result<std::vector<ArchiveEntry>> list_archives(Connection& connection, std::string_view before, std::size_t limit);
+Result<std::int64_t> count_archives(Connection& connection);
+Result<ArchiveEntry> archive_entry(Connection& connection, std::string_view id);
+
+struct Restored {
+  std::size_t restored = 0;
+  std::size_t left_alone = 0;  // not archived any more, or archived elsewhere since
+};
+// kMalformed: the file is not what was written; nothing is restored then.
+Result<Restored> restore_archive(Store& store, Archive& archive, const std::string& id, const Actor& actor,
+                                 Timestamp now);
+
+}  // namespace bartleby

@@ -1,0 +1,125 @@
+#include "server/job_state.h"
+
+#include "codec/letter.h"
+#include "office/audit.h"
+#include "office/letters.h"
+#include "server/json.h"
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+
+// Before it registered nothing was for it.
+bool before_registration(const Consumer& consumer, const Place& place) {
+  if (consumer.starts.empty()) return false;
+  const json::value starts = json::parse(consumer.starts);
+  const auto partition = static_cast<std::size_t>(place.partition.v);
+  return partition < starts.as_array().size() && place.offset.v < starts.as_array()[partition].as_int64();
+}
+
+// A deleted job has left nothing but its line in the audit, under the id that its letter had.
+Result<bool> was_deleted(const Services& services, const Consumer& consumer, const Place& place) {
+  const auto record = services.broker->read({consumer.channel, place.partition}, place.offset, 1, kMostBytes);
+  if (!record) return std::unexpected(record.error());
+  if (record->empty() || record->front().offset != place.offset) return false;
+  LetterFacts facts;
+  facts.cluster = services.cluster;
+  facts.topic = consumer.channel;
+  facts.partition = place.partition;
+  facts.offset = place.offset;
+  facts.timestamp = record->front().timestamp;
+  facts.group = consumer.worker();
+  const std::string id = letter_id(facts);
+  bool deleted = false;
+  const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    const auto lines = audit_page(connection, id, std::nullopt, 1);
+    if (!lines) return std::unexpected(lines.error());
+    deleted = !lines->empty() && lines->front().action == name(LetterCause::kPurge);
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  return deleted;
+}
+
+JobState of_letter(StoredLetter letter) {
+  JobState job;
+  job.attempts = letter.attempts;
+  job.status = letter.state == LetterState::kOpen        ? JobStatus::kDead
+               : letter.state == LetterState::kReplaying ? JobStatus::kQueued
+                                                         : JobStatus::kDelivered;
+  if (job.status == JobStatus::kQueued) job.attempts = 0;  // they start again
+  job.letter = std::move(letter);
+  return job;
+}
+
+}  // namespace
+
+std::string_view name(JobStatus status) {
+  switch (status) {
+    case JobStatus::kQueued:
+      return "QUEUED";
+    case JobStatus::kInFlight:
+      return "INFLIGHT";
+    case JobStatus::kDelivered:
+      return "DELIVERED";
+    case JobStatus::kDead:
+      break;
+  }
+  return "DEAD";
+}
+
+std::string job_id(const Place& place) {
+  return std::to_string(place.partition.v) + "-" + std::to_string(place.offset.v);
+}
+
+std::optional<Place> job_place(std::string_view id) {
+  const std::size_t dash = id.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto partition = whole_number(id.substr(0, dash)), offset = whole_number(id.substr(dash + 1));
+  if (!partition || !offset || *partition > INT32_MAX) return std::nullopt;
+  return Place{Partition(static_cast<std::int32_t>(*partition)), Offset(*offset)};
+}
+
+Result<std::optional<JobState>> job_state(const Services& services, const Consumer& consumer, const Place& place) {
+  std::optional<StoredLetter> letter;
+  const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    auto found = letter_of_job(connection, consumer.worker(), place);
+    if (!found) return std::unexpected(found.error());
+    letter = std::move(*found);
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  if (letter && (letter->state == LetterState::kDiscarded || letter->state == LetterState::kArchived))
+    return std::optional<JobState>();
+  if (letter) return std::optional(of_letter(std::move(*letter)));
+  const TopicPartition tp{consumer.channel, place.partition};
+  const auto range = services.broker->log_range(tp);
+  if (before_registration(consumer, place) || !range || place.offset >= range->second) return std::optional<JobState>();
+  const auto deleted = was_deleted(services, consumer, place);
+  if (!deleted) return std::unexpected(deleted.error());
+  if (*deleted) return std::optional<JobState>();
+  JobState job;
+  if (const auto worker = services.worker(consumer.worker()))
+    if (const auto answers = worker->explain(place.partition, place.offset))
+      for (const Worker::Answer& answer : *answers) {
+        if (!(answer.tp == tp)) continue;  // the lane of replays has partitions too
+        for (const PinnedMessage& pinned : answer.pinned) {
+          if (pinned.pin.offset != place.offset) continue;
+          job.status = pinned.pin.state == "running" ? JobStatus::kInFlight : JobStatus::kQueued;
+          job.attempts = pinned.pin.attempt - (job.status == JobStatus::kInFlight ? 0 : 1);
+          return std::optional(job);
+        }
+        if (place.offset >= answer.explanation.frontier) return std::optional(job);
+        job.status = JobStatus::kDelivered;
+        job.attempts = 1;
+        return std::optional(job);
+      }
+  const auto committed = services.broker->group_offsets(consumer.worker(), {consumer.channel});
+  if (!committed) return std::unexpected(committed.error());
+  for (const CommittedOffset& at : *committed)
+    if (at.tp == tp && at.offset && place.offset < *at.offset) job.status = JobStatus::kDelivered, job.attempts = 1;
+  return std::optional(job);
+}
+
+}  // namespace bartleby

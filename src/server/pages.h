@@ -1,0 +1,52 @@
+// The pages that people look at: files inside the program, or in a folder while somebody works on them.
+//
+// Answers the pages' own paths and `/ui/NAME`, and nothing else, so that a wrong path of the API stays a problem
+// document. Any thread; reads only. Files with a hash in their name may be kept for ever, the page itself is asked for
+// each time and mostly not sent (ETag). A browser is told to run only what comes from here, to build no markup from
+// text (Trusted Types) and to talk to nobody else. A pack that cannot be read is a mistake of the build and ends the
+// process; a file that is missing in a folder is not found.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/http.h"
+
+namespace bartleby {
+
+// What the page must know before it can ask.
+struct PageFacts {
+  std::string version, cluster;
+};
+
+class Pages {
+ public:
+  // `pack` as web/scripts/pack.mjs writes it; it must outlive the pages.
+  Pages(std::string_view pack, const PageFacts& facts);
+  Pages(std::filesystem::path folder, PageFacts facts);
+
+  // Of GET and HEAD; nullopt: no page has this path.
+  std::optional<Response> answer(const Request& request) const;
+
+ private:
+  struct File {
+    std::string type, etag;
+    bool forever = false;                                     // its name changes with its bytes
+    std::map<std::string, std::string, std::less<>> encoded;  // bytes by encoding; "identity" always
+  };
+
+  std::shared_ptr<const File> file(const std::string& name) const;  // null: there is none
+
+  std::map<std::string, std::shared_ptr<File>, std::less<>> files_;
+  std::optional<std::filesystem::path> folder_;
+  PageFacts facts_;
+};
+
+// The pack inside this program.
+std::string_view embedded_pages();
+
+}  // namespace bartleby

@@ -1,0 +1,111 @@
+#include "server/redaction.h"
+
+#include <algorithm>
+
+namespace bartleby {
+namespace {
+
+constexpr std::size_t kDeepest = 64;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::vector<std::string> steps_of(std::string_view pointer) {
+  std::vector<std::string> steps;
+  while (pointer.starts_with('/')) {
+    pointer.remove_prefix(1);
+    const std::size_t end = std::min(pointer.find('/'), pointer.size());
+    std::string step;
+    for (std::size_t i = 0; i < end; ++i) {
+      const bool escaped = pointer[i] == '~' && i + 1 < end;
+      step += !escaped ? pointer[i] : pointer[i + 1] == '1' ? '/' : '~';
+      if (escaped) ++i;
+    }
+    steps.push_back(std::move(step));
+    pointer.remove_prefix(end);
+  }
+  return steps;
+}
+
+// `**` takes as few steps as possible and, where the rest does not fit, one more: linear but for the last `**`.
+bool fits(const std::vector<std::string>& rule, const std::vector<std::string>& path) {
+  std::size_t r = 0, p = 0, again_r = rule.size(), again_p = 0;
+  while (p < path.size()) {
+    if (r < rule.size() && rule[r] == "**") {
+      again_r = r++;
+      again_p = p;
+    } else if (r < rule.size() && (rule[r] == "*" || rule[r] == path[p])) {
+      ++r, ++p;
+    } else if (again_r < rule.size()) {
+      r = again_r + 1;
+      p = ++again_p;
+    } else {
+      return false;
+    }
+  }
+  while (r < rule.size() && rule[r] == "**") ++r;
+  return r == rule.size();
+}
+
+}  // namespace
+
+Redaction::Redaction(const RedactionRules& rules) {
+  for (const std::string& pointer : rules.json) json_.push_back(steps_of(pointer));
+  for (const std::string& header : rules.headers) headers_.push_back(lower(header));
+}
+
+Headers Redaction::headers(Headers headers) const {
+  for (auto& [name, value] : headers)
+    if (value && std::ranges::find(headers_, lower(name)) != headers_.end()) value = Bytes(kHidden);
+  return headers;
+}
+
+bool Redaction::hides(const Steps& path) const {
+  return std::ranges::any_of(json_, [&](const Steps& rule) { return fits(rule, path); });
+}
+
+bool Redaction::hides(std::string_view name) const {
+  constexpr std::string_view kHeader = "header.";
+  if (name.starts_with(kHeader))
+    return std::ranges::find(headers_, lower(name.substr(kHeader.size()))) != headers_.end();
+  return !json_.empty() && hides(steps_of(name));
+}
+
+bool Redaction::redact(json::value& node, Steps& path) const {
+  if (hides(path)) {
+    node = kHidden;
+    return true;
+  }
+  bool changed = false;
+  const auto below = [&](std::string step, json::value& child) {
+    path.push_back(std::move(step));
+    changed |= redact(child, path);
+    path.pop_back();
+  };
+  if (node.is_object())
+    for (auto& member : node.as_object()) below(std::string(member.key()), member.value());
+  if (node.is_array()) {
+    std::size_t index = 0;
+    for (json::value& item : node.as_array()) below(std::to_string(index++), item);
+  }
+  return changed;
+}
+
+Bytes Redaction::value(const Bytes& value) const {
+  if (json_.empty() || !value) return value;
+  json::parse_options options;
+  options.max_depth = kDeepest;
+  json::error_code failed;
+  json::value parsed = json::parse(*value, failed, {}, options);
+  if (failed == json::error::too_deep) return Bytes(kHidden);  // what cannot be looked through is not shown
+  if (failed) return value;
+  Steps path;
+  if (!redact(parsed, path)) return value;
+  return Bytes(std::string_view(json::serialize(parsed)));
+}
+
+}  // namespace bartleby

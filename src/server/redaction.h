@@ -1,0 +1,46 @@
+// What of a message is shown to people, and what is hidden: by their scopes, and by the rules of `office.redact`.
+//
+// For display only: the stored bytes stay, and so does a letter's value as an attachment. A JSON rule is a pointer in
+// which `*` is any one step and `**` any number of them; it counts for values that are JSON. A header rule is a
+// name, in any case. Built once, then only read, by any thread.
+#pragma once
+
+#include <bartleby/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/access_options.h"
+#include "server/json.h"
+
+namespace bartleby {
+
+constexpr std::string_view kHidden = "[redacted]";
+
+class Redaction {
+ public:
+  Redaction() = default;
+  explicit Redaction(const RedactionRules& rules);
+
+  Headers headers(Headers headers) const;
+  // The value with what the rules hide replaced; the very bytes where they hide nothing of it.
+  Bytes value(const Bytes& value) const;
+  bool hides(std::string_view name) const;  // `header.x`, or a pointer into a JSON value
+
+ private:
+  using Steps = std::vector<std::string>;
+  bool hides(const Steps& path) const;
+  bool redact(json::value& node, Steps& path) const;  // whether it has changed something
+
+  std::vector<Steps> json_;
+  std::vector<std::string> headers_;  // in lower case
+};
+
+// What one caller is shown.
+struct View {
+  bool payload = true;  // keys, headers, previews
+  const Redaction* redaction = nullptr;
+};
+
+}  // namespace bartleby

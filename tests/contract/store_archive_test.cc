@@ -1,0 +1,139 @@
+// Archives and retention: bytes leave the store only when they are in a file, and come back as they were.
+#include "office/lease.h"
+#include "tests/contract/store_archives.h"
+
+namespace bartleby::contract {
+namespace {
+
+constexpr Duration kDay{24 * 3600 * 1000};
+const Actor kAnn{"ann", "wanted after all", "req_1"};
+
+RuleOf keep(std::optional<Duration> time, Then then = Then::kArchive, DlqClass dlq_class = DlqClass::kNormal) {
+  return [=](const std::string&) { return DlqRule{dlq_class, time, then}; };
+}
+
+TEST_P(StoreArchives, OldLettersAreArchivedAndComeBackByteByByte) {
+  take_in_three();
+  now_ += 31 * kDay;
+  take_in({letter(4)});
+  const RetentionReport report = tidy(keep(30 * kDay));
+  EXPECT_EQ(report.archived, 3U);
+  EXPECT_EQ(report.archives, 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 1) << "the young one's";
+  EXPECT_EQ(state(2), LetterState::kArchived);
+  EXPECT_EQ(state(4), LetterState::kOpen);
+  expect_counts_are_exact();
+
+  const auto back = restore_archive(store(), files_, only_archive(), kAnn, now_);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->restored, 3U);
+  EXPECT_EQ(state(2), LetterState::kOpen);
+  EXPECT_EQ(payload(2), odd_);
+  expect_counts_are_exact();
+  EXPECT_EQ(tidy(keep(30 * kDay)).archived, 0U) << "its time begins anew";
+  const auto again = restore_archive(store(), files_, only_archive(), kAnn, now_);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->restored, 0U);
+  EXPECT_EQ(again->left_alone, 3U);
+}
+
+TEST_P(StoreArchives, WhatCannotBeWrittenStaysInTheStore) {
+  take_in_three();
+  now_ += 31 * kDay;
+  files_.full = true;
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), "a", now_));
+  EXPECT_EQ(state(1), LetterState::kOpen);
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 3);
+  files_.full = false;
+  EXPECT_EQ(tidy(keep(30 * kDay)).archived, 3U);
+}
+
+TEST_P(StoreArchives, FinancialLettersStayAndSoDoThoseWithoutRetention) {
+  take_in_three();
+  now_ += 4000 * kDay;
+  EXPECT_EQ(tidy(keep(kDay, Then::kPurge, DlqClass::kFinancial)).purged, 0U);
+  EXPECT_EQ(tidy(keep(std::nullopt)).archived, 0U);
+  EXPECT_EQ(state(1), LetterState::kOpen);
+}
+
+TEST_P(StoreArchives, PurgeDeletesAndResolvedOrDiscardedOnesAreDeletedInTime) {
+  take_in_three();
+  change(letter(1).letter.id, LetterCause::kReplay);
+  change(letter(1).letter.id, LetterCause::kSucceeded);
+  change(letter(2).letter.id, LetterCause::kDiscard, {}, {.undo_until = now_ + 3 * kDay});
+  EXPECT_EQ(tidy(keep(30 * kDay)).purged, 0U);
+  now_ += 4 * kDay;
+  EXPECT_EQ(tidy(keep(30 * kDay)).purged, 1U) << "the discarded one";
+  now_ += 31 * kDay;
+  EXPECT_EQ(tidy(keep(30 * kDay, Then::kPurge)).purged, 2U);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreArchives, ADamagedArchiveRestoresNothing) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  const std::string id = only_archive();
+  files_.files[id + ".jsonl.zst"].back() ^= 1;
+  const auto refused = restore_archive(store(), files_, id, kAnn, now_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("checksum"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(state(1), LetterState::kArchived);
+  EXPECT_FALSE(restore_archive(store(), files_, "arc_none", kAnn, now_));
+}
+
+TEST_P(StoreArchives, ALaterFailureIsNotHiddenByTheArchive) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  take_in({letter(1, 1)});
+  EXPECT_EQ(state(1), LetterState::kOpen) << "a later life died";
+  const auto back = restore_archive(store(), files_, only_archive(), kAnn, now_);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->restored, 2U);
+  EXPECT_EQ(back->left_alone, 1U);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreArchives, OneOfficeAtATimeTidies) {
+  take_in_three();
+  now_ += 31 * kDay;
+  ASSERT_TRUE(take_lease(store(), kRetentionLease, "b", now_, Duration(1000)).value());
+  EXPECT_TRUE(tidy(keep(30 * kDay)).skipped);
+  now_ += Duration(2000);
+  EXPECT_EQ(tidy(keep(30 * kDay)).archived, 3U);
+}
+
+TEST_P(StoreArchives, ManyGoInSlicesAndAllComeBack) {
+  std::vector<Arrival> many;
+  for (std::int64_t n = 1; n <= 1200; ++n) many.push_back(letter(n));
+  take_in(std::move(many));
+  now_ += 31 * kDay;
+  const RetentionReport report = tidy(keep(30 * kDay));
+  EXPECT_EQ(report.archived, 1200U);
+  EXPECT_EQ(report.archives, 3U);
+  std::vector<ArchiveEntry> all;
+  read([&](Connection& c) -> Result<void> {
+    auto first = list_archives(c, "", 2);
+    if (!first) return std::unexpected(first.error());
+    auto rest = list_archives(c, first->back().id, 2);
+    if (!rest) return std::unexpected(rest.error());
+    all = std::move(*first);
+    all.insert(all.end(), rest->begin(), rest->end());
+    return {};
+  });
+  ASSERT_EQ(all.size(), 3U);
+  std::int64_t here = 0;
+  for (const ArchiveEntry& entry : all) {
+    here += entry.here;
+    ASSERT_TRUE(restore_archive(store(), files_, entry.id, kAnn, now_));
+  }
+  EXPECT_EQ(here, 1200);
+  EXPECT_EQ(count("state:open").value, 1200);
+  expect_counts_are_exact();
+}
+
+}  // namespace
+}  // namespace bartleby::contract

@@ -1,0 +1,65 @@
+// The fixture of archives and retention: a store, and files in memory that can be full.
+// One test, one thread.
+#pragma once
+
+#include <map>
+
+#include "office/archives.h"
+#include "office/retention.h"
+#include "tests/contract/store_contract.h"
+
+namespace bartleby::contract {
+
+class Files : public Archive {
+ public:
+  Result<void> put(const std::string& name, std::string_view bytes) override {
+    if (full) return fail(ErrorCode::kUnavailable, "the disk is full");
+    files[name] = bytes;
+    return {};
+  }
+  Result<std::string> get(const std::string& name, std::size_t) override {
+    const auto found = files.find(name);
+    if (found == files.end()) return fail(ErrorCode::kNotFound, name);
+    return found->second;
+  }
+
+  std::map<std::string, std::string> files;
+  bool full = false;
+};
+
+class StoreArchives : public StoreContract {
+ protected:
+  RetentionReport tidy(const RuleOf& rule) {
+    const auto report = keep_tidy(store(), files_, rule, "a", now_);
+    EXPECT_TRUE(report) << report.error().message;
+    return report.value_or(RetentionReport{});
+  }
+  LetterState state(std::int64_t n) { return get(letter(n).letter.id).state; }
+  std::string only_archive() { return text("SELECT id FROM archives"); }
+  std::optional<LetterPayload> payload(std::int64_t n) {
+    std::optional<LetterPayload> found;
+    read([&](Connection& c) -> Result<void> {
+      auto bytes = letter_payload(c, get_seq(n));
+      if (!bytes) return std::unexpected(bytes.error());
+      found = std::move(*bytes);
+      return {};
+    });
+    return found;
+  }
+  std::int64_t get_seq(std::int64_t n) { return seqs_[n]; }
+  void take_in_three() {
+    Arrival odd = letter(2);
+    odd.payload.value = std::string("\0\xff\n", 3) + std::string(5000, 'x');
+    odd.payload.headers = {{"b", "2"}, {"a", std::nullopt}, {"b", "2"}, {"\xff", "\xfe"}};
+    odd.payload.key = std::nullopt;
+    odd_ = odd.payload;
+    take_in({letter(1), odd, letter(3)});
+    for (const std::int64_t n : {1, 2, 3}) seqs_[n] = get(letter(n).letter.id).seq;
+  }
+
+  Files files_;
+  LetterPayload odd_;
+  std::map<std::int64_t, std::int64_t> seqs_;
+};
+
+}  // namespace bartleby::contract

@@ -1,0 +1,134 @@
+// What the office promises, checked from outside after every transaction that took effect and at every record sent.
+//
+// It keeps its own copy: of the dlqs' records, of what was sent, of what workers answered, and of the store as it was
+// before. It reads the store by itself, past the faults. The first promise that is broken is kept as a sentence.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "codec/replay_header.h"
+#include "model/audit_entry.h"
+#include "model/operation_facts.h"
+#include "office/take_in.h"
+#include "ports/store.h"
+#include "tests/sim/coverage.h"
+#include "tests/sim/sim_cluster.h"
+
+namespace bartleby::sim {
+
+inline const std::string kOfficeCluster = "sim";
+
+class OfficeChecker {
+ public:
+  OfficeChecker(Store& store, const SimCluster& cluster, OfficeKey key, OfficeCoverage& coverage)
+      : store_(store), cluster_(cluster), key_(std::move(key)), coverage_(coverage) {}
+
+  // ---- What the world says
+  void born(const std::string& lineage, const std::string& letter, Offset origin) {
+    origins_[lineage] = {origin, letter};
+  }
+  void dlq(const std::string& topic) { dlqs_.insert(topic); }
+  void made_anew(const TopicPartition& dlq);
+  void record_visible(const TopicPartition& tp, const LogRecord& record);
+  void begin_turn();  // of the office
+
+  // ---- Checks
+  void committed();
+  void crashed();  // the audit's chain is whole
+  void ended();    // everything is healed and quiet
+
+  const std::string& violation() const { return violation_; }
+  void broken(std::string what);
+
+  // ---- What the store has, as of the last transaction
+  struct Letter {
+    std::string id;
+    LetterState state;
+    std::int64_t version;
+    std::uint32_t replays;
+    std::string dialect;
+    TopicPartition dlq;
+    Offset at;
+    bool operator==(const Letter&) const = default;
+  };
+  struct Op {
+    std::string id;
+    OperationKind kind;
+    OperationState state;
+    std::int64_t cursor, letters;
+    std::string settings, note;
+    ResultCounts results{};
+    std::int64_t with(ItemResult r) const { return results[static_cast<std::size_t>(r)]; }
+  };
+  struct Item {
+    std::int64_t letter;
+    std::uint32_t replays;
+    std::int64_t version;
+    ItemResult result;
+    std::string note;
+  };
+  struct Position {
+    IntakePosition at;
+    std::int64_t missed = 0;
+  };
+  struct Picture {
+    std::map<std::int64_t, Letter> letters;  // by number
+    std::map<std::int64_t, Op> operations;
+    std::map<std::pair<std::int64_t, std::int64_t>, Item> items;  // by operation and position
+    std::map<TopicPartition, Position> positions;
+  };
+  const Picture& picture() const { return now_; }
+  bool noticed(const TopicPartition& dlq) const { return !anew_.contains(dlq); }  // that it was made anew
+
+ private:
+  // A record of a dlq: whole, a part, or no letter at all.
+  struct Dead {
+    std::string letter;  // the id of its letter; of a part too
+    std::string raw;     // the id it gets where it is no letter, or given up
+    bool part = false;
+    std::size_t index = 0, count = 0;  // of a part
+  };
+  using Baseline = std::pair<std::int64_t, std::int64_t>;  // known and came back when it was last resumed
+
+  Result<void> look(Connection& connection, Picture& picture, std::vector<AuditEntry>& lines);
+  Result<void> look_at_counts(Connection& connection);
+  void check_letters(const Picture& before, const std::vector<AuditEntry>& lines);
+  void check_arrival(const Picture& before, const Letter& letter);
+  void check_operations(const Picture& before, const std::vector<AuditEntry>& lines);
+  void check_item(const Picture& before, std::int64_t operation, const Item& was, const Item& is);
+  void check_positions(const Picture& before);
+  void check_position(const TopicPartition& tp, const std::optional<Position>& was, const Position& is);
+  void replayed(const TopicPartition& tp, const LogRecord& record);
+  void must_be_settled(const TopicPartition& tp, Offset from, Offset to, bool parts);
+  bool all_parts_are_there(const TopicPartition& tp, const Dead& part) const;
+  bool must_halt(std::int64_t seq, const Op& op) const;
+  std::string name_of(std::int64_t letter) const;
+
+  Store& store_;
+  const SimCluster& cluster_;
+  const OfficeKey key_;
+  OfficeCoverage& coverage_;
+  std::string violation_;
+
+  std::set<std::string> dlqs_;
+  std::map<TopicPartition, std::map<Offset, Dead>> dead_;
+  std::set<TopicPartition> anew_;
+  std::set<std::string> written_, arrived_;
+  std::map<std::string, std::pair<Offset, std::string>> origins_;      // first lives and their letters, by lineage
+  std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;  // letter and life: the operation
+  std::map<std::tuple<std::string, std::string, std::string>, Offset> last_sent_;  // operation, topic, key: the origin
+  std::map<std::pair<std::string, std::uint32_t>, std::set<Verdict>> verdicts_;
+  std::map<std::int64_t, std::string> ids_;  // of letters that are or were
+  std::map<std::int64_t, Baseline> baselines_;
+  std::set<std::int64_t> must_halt_;  // when the turn began
+  Picture now_;
+  std::int64_t audit_seen_ = 0;
+};
+
+}  // namespace bartleby::sim

@@ -1,0 +1,23 @@
+// Light or dark: as the system says, or as somebody chose here.
+import { signal } from '@preact/signals';
+
+export type Theme = 'system' | 'light' | 'dark';
+const stored = localStorage.getItem('theme');
+export const theme = signal<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system');
+
+function apply() {
+  if (theme.value === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+}
+
+export function isDark(): boolean {
+  return theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark';
+}
+
+export function toggleTheme() {
+  theme.value = isDark() ? 'light' : 'dark';
+  localStorage.setItem('theme', theme.value);
+  apply();
+}
+
+apply();

@@ -1,0 +1,3 @@
+import { signal } from '@preact/signals';
+
+export const cliLine = signal('bartleby issues ls');
