@@ -12,7 +12,7 @@ namespace {
 Message message_of(const AttemptIn& in) {
   Message::Parts p;
   p.topic = in.tp.topic;
-  p.id = in.message_id;
+  p.id = {[](const void* of) { return static_cast<const AttemptIn*>(of)->message_id(); }, &in};
   p.has_key = in.record->key.has_value();
   if (p.has_key) p.key = *in.record->key;
   p.is_null = !in.record->value.has_value();
@@ -30,7 +30,7 @@ Attempt attempt_of(const AttemptIn& in) {
   p.max = static_cast<int>(in.max);
   p.deadline = TimePoint(in.deadline.time_since_epoch());
   p.cancelled = &in.cancelled;
-  p.idempotency_key = in.idempotency_key;
+  p.idempotency_key = {[](const void* of) { return static_cast<const AttemptIn*>(of)->idempotency_key(); }, &in};
   if (in.replay_of) p.replay_of = *in.replay_of;
   return Attempt(p);
 }
@@ -106,7 +106,7 @@ Decision decision_of(const Outcome& outcome) {
 PooledHandler::PooledHandler(InProcess where, SyncHandler code, std::uint32_t threads)
     : where_(std::move(where)), code_(std::move(code)), running_(std::max(threads, 1u)) {
   threads_.reserve(running_.size());
-  for (std::size_t i = 0; i < running_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
+  for (Running& r : running_) threads_.emplace_back([this, &r] { work(r); });
 }
 
 PooledHandler::~PooledHandler() {
@@ -121,53 +121,91 @@ PooledHandler::~PooledHandler() {
   threads_.clear();
 }
 
+thread_local PooledHandler::Here PooledHandler::here;
+
 void PooledHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
+  Job job{std::move(attempt), std::move(answer)};
+  // From inside an answer of this thread's own: the next message of the same stretch. It goes on here, without waking
+  // anybody.
+  if (here.pool == this && !here.next) {
+    here.next = std::move(job);
+    return;
+  }
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(attempt), std::move(answer)});
+    jobs_.push_back(std::move(job));
+    wake = to_be_woken();
   }
-  wake_.notify_one();
+  if (wake) wake_.notify_one();
 }
 
-void PooledHandler::work(std::size_t thread) {
+// One at a time is being woken, and wakes the next one if there is more to do: many short jobs would wake all.
+bool PooledHandler::to_be_woken() {
+  if (waiting_ == 0 || waking_ || jobs_.empty()) return false;
+  waking_ = true;
+  return true;
+}
+
+void PooledHandler::work(Running& running) {
   FlightRecorder::alternate_stack();
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    {
-      const Presence flight(where_, *job.attempt);
-      lock.lock();
-      running_[thread] = {job.attempt->deadline, flight.slot()};
-      lock.unlock();
-      Outcome outcome = run(where_, code_, *job.attempt, flight.slot());
-      lock.lock();
-      running_[thread] = {};
-      lock.unlock();
-      job.answer(decision_of(outcome));
+  here.pool = this;
+  while (std::optional<Job> job = take()) {
+    while (job) {
+      run_one(running, *job);
+      job = std::exchange(here.next, std::nullopt);
+      if (job && ending_) std::exchange(job, std::nullopt)->answer(Decision::not_run());
     }
-    job = {};
-    lock.lock();
   }
+}
+
+// Nothing: the handler ends.
+std::optional<PooledHandler::Job> PooledHandler::take() {
+  std::unique_lock lock(mutex_);
+  while (jobs_.empty()) {
+    if (ending_) return std::nullopt;
+    ++waiting_;
+    wake_.wait(lock);
+    --waiting_;
+    waking_ = false;
+  }
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  const bool wake = to_be_woken();
+  lock.unlock();
+  if (wake) wake_.notify_one();
+  return job;
+}
+
+void PooledHandler::run_one(Running& running, Job& job) {
+  const Presence flight(where_, *job.attempt);
+  {
+    const std::lock_guard lock(running.mutex);
+    running.deadline = job.attempt->deadline;
+    running.slot = flight.slot();
+  }
+  const Outcome outcome = run(where_, code_, *job.attempt, flight.slot());
+  {
+    const std::lock_guard lock(running.mutex);
+    running.deadline = kNever;
+  }
+  job.answer(decision_of(outcome));
 }
 
 std::uint32_t PooledHandler::overdue(Instant now, Duration by) {
-  const std::lock_guard lock(mutex_);
   std::uint32_t n = 0;
-  for (const Running& r : running_) {
-    if (r.deadline == kNever || now < r.deadline + by) continue;
-    ++n;
+  for (Running& r : running_) {
+    const std::lock_guard lock(r.mutex);
+    if (r.deadline != kNever && now >= r.deadline + by) ++n;
   }
   return n;
 }
 
 void PooledHandler::mark_overdue(Instant now, Duration by) {
-  const std::lock_guard lock(mutex_);
-  for (const Running& r : running_)
+  for (Running& r : running_) {
+    const std::lock_guard lock(r.mutex);
     if (r.deadline != kNever && now >= r.deadline + by && where_.recorder != nullptr) where_.recorder->mark(r.slot);
+  }
 }
 
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {

@@ -8,11 +8,13 @@
 
 #include <bartleby/message.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,18 +69,30 @@ class PooledHandler : public Handler {
     Answer answer;
   };
   struct Running {
+    std::mutex mutex;
     Instant deadline = kNever;
     std::uint32_t slot = FlightRecorder::kNoSlot;
   };
-  void work(std::size_t thread);
+  struct Here {
+    const PooledHandler* pool = nullptr;  // whose thread this is
+    std::optional<Job> next;
+  };
+  static thread_local Here here;
+
+  void work(Running& running);
+  std::optional<Job> take();
+  void run_one(Running& running, Job& job);
+  bool to_be_woken();
 
   const InProcess where_;
   const SyncHandler code_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;
-  std::vector<Running> running_;  // by thread
-  bool ending_ = false;
+  std::size_t waiting_ = 0;            // threads without work
+  bool waking_ = false;                // one of them has been told
+  std::vector<Running> running_;       // by thread
+  std::atomic<bool> ending_ = false;   // written under the mutex
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };
 

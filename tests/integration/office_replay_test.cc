@@ -33,7 +33,8 @@ class Mendable : public Handler {
         decision.fate = Fate::kReject;
         decision.error = {"Broken", "not mended yet", ""};
       } else {
-        handled_.push_back({*attempt->record->value, attempt->message_id, attempt->replay_of.value_or("")});
+        handled_.push_back(
+            {*attempt->record->value, std::string(attempt->message_id()), attempt->replay_of.value_or("")});
       }
     }
     answer(std::move(decision));

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 
 #include "runtime/open_attempts.h"
 #include "tests/support/attempts.h"
@@ -225,6 +227,23 @@ TEST(HttpLoop, MoreThanItMayHoldWaitOrAreThrottled) {
   for (int i = 100; i < 600; ++i) throttled += outcomes.of(i).kind == Kind::kThrottled;
   EXPECT_GT(throttled, 0);
   EXPECT_EQ(outcomes.answers(), 516U);
+}
+
+TEST(HttpLoop, RequestsBegunInsideAnswersAreSentAtOnce) {
+  HttpServer server(always(200));
+  const auto loop = std::make_shared<HttpLoop>();
+  const auto handler = handler_for(server.url(), loop);
+  std::promise<void> end;
+  std::function<void(int)> next = [&](int left) {
+    handler->start(make_attempt(), [&next, &end, left](const Decision&) {
+      if (left == 0) return end.set_value();
+      next(left - 1);
+    });
+  };
+  next(99);
+  // Nothing else would wake the loop before the deadline of its connections.
+  EXPECT_EQ(end.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_EQ(loop->figures().requests, 100U);
 }
 
 TEST(HttpLoop, WhatWaitsForAConnectionKeepsItsDeadline) {

@@ -43,8 +43,8 @@ json::object claimed_json(const Claimed& c) {
                       {"deadline", json_time(c.deadline)},
                       {"attempt", a.number},
                       {"max_attempts", a.max},
-                      {"id", a.message_id},
-                      {"idempotency_key", a.idempotency_key},
+                      {"id", a.message_id()},
+                      {"idempotency_key", a.idempotency_key()},
                       {"message", std::move(message)}};
 }
 

@@ -60,7 +60,7 @@ Result<std::unique_ptr<HttpHandler>> HttpHandler::make(HttpHandlerOptions option
 }
 
 void HttpHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
-  Result<std::vector<std::string>> headers = push_headers(*attempt, shared_->style, shared_->clock().wall);
+  Result<std::string> headers = push_headers(*attempt, shared_->style, shared_->clock().wall);
   if (!headers) {
     answer(failed(Kind::kConfig, "HeadersTooLarge", headers.error().message));
     return;
