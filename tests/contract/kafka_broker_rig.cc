@@ -64,7 +64,7 @@ class KafkaRig : public BrokerRig {
  public:
   explicit KafkaRig(kafka::Options options) {
     options.bootstrap = RealKafka::bootstrap();
-    options.request_limit = Duration(30000);  // of a busy machine
+    options.request_limit = Duration(30000);              // of a busy machine
     options.log = [](int level, std::string_view text) {  // shown where a test fails
       if (level <= 5) std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
     };
@@ -95,7 +95,8 @@ class KafkaRig : public BrokerRig {
   Instant now() const override {
     return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
   }
-  Duration late() const override { return Duration(500); }  // it is sent while the write is resolved
+  Duration late() const override { return Duration(500); }      // it is sent while the write is resolved
+  Duration limit() const override { return Duration(180000); }  // of a busy machine
   std::string fresh(const std::string& what) override {
     static std::uint64_t names = 0;
     return what + "-" + std::to_string(::getpid()) + "-" + std::to_string(++names);
@@ -187,6 +188,29 @@ TEST_P(KafkaAlone, WhatATransactionLeavesOutIsNoLoss) {
   ASSERT_TRUE(await([&] { return b.records(reader).size() == 3; }));
   EXPECT_EQ(values(b.records(reader)), (std::vector<std::string>{"1", "0", "1"}));
   EXPECT_EQ(b.count<MemberFailed>(), 0u);
+}
+
+// librdkafka would go on at the old position: the new log has grown past it.
+TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsReadFromItsBeginning) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {tp.topic});
+  const PartitionRef ref = reading(a, tp);
+  ASSERT_TRUE(await([&] { return a.records(ref).size() == 4; }));
+  write_until_done(a, {}, {{ref, Offset(3), "b1"}});
+  ASSERT_TRUE(dynamic_cast<kafka::KafkaBroker&>(broker()).admin().remove(tp.topic).has_value());
+  TopicSpec again;
+  again.name = tp.topic;
+  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  produce(tp, {"a", "b", "c", "d", "e", "f"});
+  send(a, {}, {{ref, Offset(4), "b1"}});  // of the old topic, and too late
+  ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
+  const auto* failed = a.find<MemberFailed>([](const MemberFailed&) { return true; });
+  EXPECT_NE(failed->message.find("was deleted and made anew"), std::string::npos) << failed->message;
+  const auto offsets = broker().group_offsets(group, {tp.topic});
+  ASSERT_TRUE(offsets.has_value());
+  EXPECT_EQ(offsets->front().offset.value_or(Offset(0)), Offset(0)) << "what is new would be skipped";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(classic()),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <thread>
 
 #include "adapters/broker/kafka/held_properties.h"
@@ -12,8 +13,9 @@ namespace {
 
 constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory
 constexpr std::int64_t kDefaultMaxMessage = 1048588;
-constexpr Duration kReachLimit{2000};           // until a cluster counts as away
-constexpr std::chrono::seconds kReachAgain{1};  // until it is asked again
+constexpr std::chrono::seconds kReplicasKnown{1};  // how long it is believed who is in step
+constexpr Duration kReachLimit{2000};              // until a cluster counts as away
+constexpr std::chrono::seconds kReachAgain{1};     // until it is asked again
 
 int milliseconds(Duration d) { return static_cast<int>(d.count()); }
 
@@ -76,9 +78,9 @@ Result<std::shared_ptr<Admin>> Admin::open(Options options) {
   auto kept = std::make_unique<const Options>(std::move(options));
   // It joins no group; but librdkafka 2.15.1 follows a null pointer when offsets are asked for by a handle without
   // `group.id` and the group's coordinator has just moved, as it does while a broker starts.
-  auto handle = make_handle(RD_KAFKA_CONSUMER, *kept,
-                            {{"group.id", "bartleby"}, {"enable.auto.commit", "false"},
-                             {"allow.auto.create.topics", "false"}});
+  auto handle =
+      make_handle(RD_KAFKA_CONSUMER, *kept,
+                  {{"group.id", "bartleby"}, {"enable.auto.commit", "false"}, {"allow.auto.create.topics", "false"}});
   if (!handle) return std::unexpected(handle.error());
   return std::make_shared<Admin>(std::move(kept), std::move(*handle));
 }
@@ -121,7 +123,7 @@ Result<void> Admin::reached() {
 
 // ---- Topics ------------------------------------------------------------------------------------------
 
-Result<std::map<std::string, std::int32_t>> Admin::partitions(const std::optional<std::string>& topic) {
+Result<std::map<std::string, Admin::Layout>> Admin::partitions(const std::optional<std::string>& topic) {
   rd_kafka_topic_t* one = topic ? rd_kafka_topic_new(handle_.get(), topic->c_str(), nullptr) : nullptr;
   if (topic && one == nullptr) return fail(ErrorCode::kInvalid, "Kafka: not a name of a topic: " + *topic);
   const rd_kafka_metadata_t* read = nullptr;
@@ -130,30 +132,34 @@ Result<std::map<std::string, std::int32_t>> Admin::partitions(const std::optiona
   if (one != nullptr) rd_kafka_topic_destroy(one);
   const MetadataPtr metadata(read);
   if (err != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of(err, "Kafka: " + options_->bootstrap);
-  std::map<std::string, std::int32_t> found;
+  std::map<std::string, Layout> found;
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& t = metadata->topics[i];
     if (topic && t.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
       return fail(ErrorCode::kNotFound, "no such topic: " + *topic);
     if (topic && t.err != RD_KAFKA_RESP_ERR_NO_ERROR && t.partition_cnt == 0)
       return error_of(t.err, "Kafka: topic " + *topic);
-    if (t.err == RD_KAFKA_RESP_ERR_NO_ERROR && (topic || !std::string_view(t.topic).starts_with("__")))
-      found[t.topic] = t.partition_cnt;
+    if (t.err != RD_KAFKA_RESP_ERR_NO_ERROR || (!topic && std::string_view(t.topic).starts_with("__"))) continue;
+    Layout& layout = found[t.topic];
+    layout.partitions = t.partition_cnt;
+    layout.in_step.resize(static_cast<std::size_t>(t.partition_cnt));
+    for (const rd_kafka_metadata_partition_t& p : std::span(t.partitions, layout.in_step.size()))
+      if (p.id >= 0 && p.id < t.partition_cnt) layout.in_step[static_cast<std::size_t>(p.id)] = p.isr_cnt;
   }
   if (topic && found.empty()) return fail(ErrorCode::kNotFound, "no such topic: " + *topic);
   return found;
 }
 
-Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, std::int32_t>& topics) {
-  std::map<std::string, TopicSpec> specs;
+Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, Layout>& topics) {
+  std::map<std::string, Known> specs;
   std::vector<ResourcePtr> owned;
   std::vector<rd_kafka_ConfigResource_t*> asked;
-  for (const auto& [name, count] : topics) {
+  for (const auto& [name, layout] : topics) {
     TopicSpec spec;
     spec.name = name;
-    spec.partitions = count;
+    spec.partitions = layout.partitions;
     spec.max_message = kDefaultMaxMessage;
-    specs[name] = spec;
+    specs[name] = {Clock::now(), std::move(spec), layout.in_step};
     asked.push_back(owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name.c_str())).get());
   }
   if (!asked.empty()) {
@@ -172,15 +178,20 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
       if (err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;  // who may not read settings works with the defaults
       std::size_t settings = 0;
       const rd_kafka_ConfigEntry_t** entries = rd_kafka_ConfigResource_configs(resources[i], &settings);
-      for (std::size_t k = 0; k < settings; ++k)
-        take_setting(specs[name], rd_kafka_ConfigEntry_name(entries[k]), rd_kafka_ConfigEntry_value(entries[k]));
+      for (std::size_t k = 0; k < settings; ++k) {
+        const std::string_view setting = rd_kafka_ConfigEntry_name(entries[k]);
+        const char* value = rd_kafka_ConfigEntry_value(entries[k]);
+        take_setting(specs[name].spec, setting, value);
+        if (setting == "min.insync.replicas")
+          specs[name].needed = static_cast<std::int32_t>(number_in(value).value_or(1));
+      }
     }
   }
   std::vector<TopicSpec> all;
   const std::lock_guard lock(mutex_);
-  for (auto& [name, spec] : specs) {
-    if (known_.size() < kTopicsKnown || known_.contains(name)) known_[name] = {Clock::now(), spec};
-    all.push_back(std::move(spec));
+  for (auto& [name, known] : specs) {
+    all.push_back(known.spec);
+    if (known_.size() < kTopicsKnown || known_.contains(name)) known_[name] = std::move(known);
   }
   return all;
 }
@@ -210,6 +221,21 @@ Result<TopicSpec> Admin::known(const std::string& topic) {
     if (at != known_.end() && Clock::now() - at->second.read < options_->topic_known) return at->second.spec;
   }
   return describe(topic);
+}
+
+Result<bool> Admin::short_of_replicas(const std::string& topic, std::optional<Partition> partition) {
+  for (bool asked = false;; asked = true) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = known_.find(topic);
+      const bool there = at != known_.end() && (asked || Clock::now() - at->second.read < kReplicasKnown);
+      if (there && partition && static_cast<std::size_t>(partition->v) < at->second.in_step.size())
+        return at->second.in_step[static_cast<std::size_t>(partition->v)] < at->second.needed;
+      if (there || asked)
+        return there && std::ranges::any_of(at->second.in_step, [&](auto n) { return n < at->second.needed; });
+    }
+    if (const auto read = describe(topic); !read) return std::unexpected(read.error());
+  }
 }
 
 void Admin::forget(const std::string& topic) {
@@ -273,7 +299,7 @@ Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wante
     const auto there = partitions(name);
     if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
     if (!there) missing.push_back(spec);
-    if (there && there->begin()->second < spec.partitions) small.push_back(spec);
+    if (there && there->begin()->second.partitions < spec.partitions) small.push_back(spec);
   }
   if (!missing.empty())
     if (const auto made = create(missing); !made) return std::unexpected(made.error());

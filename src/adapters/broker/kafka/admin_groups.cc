@@ -15,6 +15,7 @@ using AlterGroupOffsetsPtr =
     std::unique_ptr<rd_kafka_AlterConsumerGroupOffsets_t, DestroyWith<rd_kafka_AlterConsumerGroupOffsets_destroy>>;
 using DeleteRecordsPtr = std::unique_ptr<rd_kafka_DeleteRecords_t, DestroyWith<rd_kafka_DeleteRecords_destroy>>;
 using TopicsPtr = std::unique_ptr<rd_kafka_TopicCollection_t, DestroyWith<rd_kafka_TopicCollection_destroy>>;
+using DeleteTopicPtr = std::unique_ptr<rd_kafka_DeleteTopic_t, DestroyWith<rd_kafka_DeleteTopic_destroy>>;
 using AclPtr = std::unique_ptr<rd_kafka_AclBinding_t, DestroyWith<rd_kafka_AclBinding_destroy>>;
 
 // The answer's one group, with errors of its partitions.
@@ -160,6 +161,46 @@ Result<std::set<std::string>> Admin::forbidden(const std::set<std::string>& topi
     if (hidden || (error == nullptr && !writable)) found.insert(rd_kafka_TopicDescription_name(topic));
   }
   return found;
+}
+
+void Admin::ask_topics(rd_kafka_queue_t* queue, std::uint64_t number, const std::vector<std::string>& topics) {
+  std::vector<const char*> names;
+  for (const std::string& topic : topics) names.push_back(topic.c_str());
+  const TopicsPtr asked(rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
+  rd_kafka_DescribeTopics(handle_.get(), asked.get(), admin_options(RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, number).get(),
+                          queue);
+}
+
+Result<std::map<std::string, std::optional<TopicLook>>> Admin::topics_told(rd_kafka_event_t* event) {
+  if (const rd_kafka_resp_err_t err = rd_kafka_event_error(event); err != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(code_of(err), std::string("Kafka: topics: ") + rd_kafka_event_error_string(event));
+  std::size_t count = 0;
+  const auto** told = rd_kafka_DescribeTopics_result_topics(rd_kafka_event_DescribeTopics_result(event), &count);
+  std::map<std::string, std::optional<TopicLook>> found;
+  for (const rd_kafka_TopicDescription_t* topic : std::span(told, count)) {
+    const rd_kafka_error_t* error = rd_kafka_TopicDescription_error(topic);
+    const std::string name = rd_kafka_TopicDescription_name(topic);
+    if (error != nullptr) {
+      if (rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) found[name] = std::nullopt;
+      continue;
+    }
+    std::size_t partitions = 0;
+    rd_kafka_TopicDescription_partitions(topic, &partitions);
+    found[name] = TopicLook{rd_kafka_Uuid_base64str(rd_kafka_TopicDescription_topic_id(topic)),
+                            static_cast<std::int32_t>(partitions)};
+  }
+  return found;
+}
+
+Result<void> Admin::remove(const std::string& topic) {
+  const DeleteTopicPtr asked(rd_kafka_DeleteTopic_new(topic.c_str()));
+  const QueuePtr queue = new_queue();
+  rd_kafka_DeleteTopic_t* one = asked.get();
+  rd_kafka_DeleteTopics(handle_.get(), &one, 1, admin_options(RD_KAFKA_ADMIN_OP_DELETETOPICS).get(), queue.get());
+  const auto event = answer(queue.get(), "deleting " + topic);
+  if (!event) return std::unexpected(event.error());
+  forget(topic);
+  return {};
 }
 
 // A topic with any rule allows what its rules allow and nothing else: one that allows to describe it forbids to write.

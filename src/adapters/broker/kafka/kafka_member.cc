@@ -314,6 +314,7 @@ void KafkaMember::work() {
       busy = serve_partitions() || busy;
       busy = serve_ranges() || busy;
       look_at_limits();
+      look_at_topics();
     }
     rest(busy);
   }

@@ -4,8 +4,8 @@
 // order of asking, takes librdkafka's events, and puts ours where `poll` finds them. Two more threads make the calls
 // that block: one writes, one fences. A partition has a queue of its own, which is not served while it is closed or
 // not polled: nothing is paused, and what is buffered is one slice here and librdkafka's own limit there. It fails
-// (`MemberFailed`) when another writer uses its transactional id, when the cluster will not have it, and when
-// messages that are in the log were not read.
+// (`MemberFailed`) when another writer uses its transactional id, when the cluster will not have it, when messages
+// that are in the log were not read, and when a topic was deleted and made anew.
 #pragma once
 
 #include <atomic>
@@ -96,7 +96,7 @@ class KafkaMember : public Member {
     bool unproven = false;  // what comes next must be what is next in the log
     std::optional<Doubt> doubt;
   };
-  enum class Asked : std::uint8_t { kOffsets, kResolve, kLogRange, kOutOfRange };
+  enum class Asked : std::uint8_t { kOffsets, kResolve, kLogRange, kOutOfRange, kTopics };
   struct Ask {
     Asked asked;
     std::uint64_t request = 0;  // or the serial of a write
@@ -137,6 +137,10 @@ class KafkaMember : public Member {
   void do_write(Write write);
   void written(const WriteReport& report);
   void do_resolve(WriteSerial serial);
+  void look_at_topics();
+  void topics_read(rd_kafka_event_t* event);
+  std::vector<TopicPartition> lose_topic(const std::string& topic);
+  void set_back(std::vector<TopicPartition> tps, std::string why, int tries);
   void failed(bool shut_out, std::string message);
   void look_at_limits();
   void close_group();
@@ -174,6 +178,12 @@ class KafkaMember : public Member {
   std::uint64_t last_doubt_ = 0;
   std::map<std::uint64_t, Ask> asks_;
   std::uint64_t last_ask_ = 0;
+  Clock::time_point next_topics_look_{};
+  bool topics_asked_ = false;
+  bool topics_known_ = false;  // nothing is read before
+  std::map<std::string, std::string> topic_ids_;
+  std::map<std::string, int> not_found_;  // how often in a row
+  std::set<std::string> away_;            // given up, and the group may not know
   bool alive_ = true;
   bool joined_ = false;
   Clock::time_point began_ = Clock::now();

@@ -34,9 +34,12 @@ void KafkaMember::serve_group(bool answered) {
     if (type != RD_KAFKA_EVENT_ERROR) continue;
     const bool refused = err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
                          err == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION || err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
-    // Anything else librdkafka tries again by itself.
+    const std::string text = "group " + spec_.group + ": " + rd_kafka_event_error_string(event.get());
+    // Anything else librdkafka tries again by itself; what people must mend, such as a topic that is gone, is told.
     if (rd_kafka_event_error_is_fatal(event.get()) != 0 || refused)
-      failed(false, "group " + spec_.group + ": " + rd_kafka_event_error_string(event.get()));
+      failed(false, text);
+    else if (code_of(err) != ErrorCode::kUnavailable && admin_->options().log)
+      admin_->options().log(4, text);
   }
 }
 
@@ -155,6 +158,7 @@ void KafkaMember::serve_answers() {
 
 void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* event, bool& over) {
   over = true;
+  if (ask.asked == Asked::kTopics) return topics_read(event);
   if (ask.asked == Asked::kOffsets || ask.asked == Asked::kResolve) {
     auto told = Admin::offsets_told(event);
     std::vector<CommittedOffset> offsets = told ? std::move(*told) : std::vector<CommittedOffset>{};

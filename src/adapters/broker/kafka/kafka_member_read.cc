@@ -17,7 +17,8 @@ std::string text_of(const TopicPartition& tp) { return tp.topic + " [" + std::to
 // Always by an assign at an absolute offset, never by a seek: one that meets a question for a logical offset loses to
 // its answer, and one after an error is refused (docs/decisions/0011).
 void KafkaMember::begin_reading() {
-  if (!alive_ || revoking_) return;  // revoking: nothing flows now, and an unassign is taken for the answer
+  if (!alive_ || !topics_known_ || revoking_)
+    return;  // revoking: nothing flows now, and an unassign is taken for the answer
   ListPtr again = make_list(slots_.size());
   for (const Slot& slot : slots_)
     if (slot.owned && slot.start_at && attached_.erase(slot.tp) > 0) add_to(again, slot.tp);

@@ -224,6 +224,12 @@ Result<std::vector<RefusedRecord>> Transactions::refusals(const WriteOrder& orde
     } else if (!by_broker && payload_size(record) > topic->max_message) {
       admin_->forget(record.topic);  // people may raise the limit
       refused.push_back({i, Refusal::kTooLarge});
+    } else if (!topic->compacted) {
+      // Where replicas are missing the end of a transaction cannot be written either: one that was begun there would
+      // hold up every other write, until they are back. Of a journal's partition that is so anyway.
+      const auto wanting = admin_->short_of_replicas(record.topic, record.partition);
+      if (!wanting) return std::unexpected(wanting.error());
+      if (*wanting) refused.push_back({i, Refusal::kTimeout});
     }
   }
   return refused;

@@ -30,7 +30,7 @@ struct WriteOrder {
 struct WriteReport {
   WriteAnswered answer;
   std::vector<Written> written;  // kDone: where the records are, in their order
-  bool failed = false;  // no write of this id can succeed any more
+  bool failed = false;           // no write of this id can succeed any more
   bool shut_out = false;
   std::string message;
 };
