@@ -19,7 +19,6 @@ inline constexpr std::array kHeld = {
     Held{"group.id", "say it as the worker's group"},
     Held{"group.protocol", "say it as group_protocol"},
     Held{"group.instance.id", "a member that comes back under its old name would be taken for one that never left"},
-    Held{"session.timeout.ms", "the worker says it to the group"},
     Held{"isolation.level", "records that were taken back must never be handled"},
     Held{"enable.auto.commit", "only a write with its verdicts may move an offset"},
     Held{"enable.auto.offset.store", "only a write with its verdicts may move an offset"},
