@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/kafka"
@@ -21,12 +22,19 @@ class Kafka:
 
     def __init__(self, folder, brokers=1):
         self.folder = pathlib.Path(folder, "kafka")
+        self.brokers = brokers
         done = subprocess.run([SCRIPT, "start", "--brokers", str(brokers), self.folder], capture_output=True, text=True,
                               timeout=900, check=False)
         if done.returncode != 0:
             self.stop()
             raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "scripts/kafka failed")
         self.bootstrap = done.stdout.strip()
+
+    def crash(self, node, seconds):
+        """kill -9 of one of several brokers, which comes back after that time."""
+        subprocess.run([SCRIPT, "kill", self.folder, str(node)], capture_output=True, timeout=60, check=True)
+        time.sleep(seconds)
+        subprocess.run([SCRIPT, "restart", self.folder, str(node)], capture_output=True, timeout=600, check=True)
 
     def stop(self):
         subprocess.run([SCRIPT, "stop", self.folder], capture_output=True, timeout=120, check=False)

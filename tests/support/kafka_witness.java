@@ -106,7 +106,7 @@ public class kafka_witness {
     private void produce(String topic, int from, int to, int keys) throws Exception {
         if (producer == null)
             producer = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap, "key.serializer", STRINGS,
-                "value.serializer", STRINGS, "linger.ms", "5"));
+                "value.serializer", STRINGS, "linger.ms", "5", "metadata.max.age.ms", "1000"));
         List<Future<RecordMetadata>> sent = new ArrayList<>();
         for (int n = from; n < to; ++n) sent.add(producer.send(new ProducerRecord<>(topic, "k" + n % keys, "m" + n)));
         producer.flush();
