@@ -45,6 +45,7 @@ cli::Command serve_command(const Handlers& handlers) {
                       {"--listen", 0, "ADDRESS:PORT", "where the API listens"},
                       {"--to", 0, "URL", "one worker that posts every message there"},
                       {"--topic", 0, "TOPIC", "what that worker reads"},
+                      {"--kafka", 0, "HOST:PORT", "Apache Kafka instead of the embedded log"},
                       {"--roles", 0, "ROLES", "what it does: runtime, office or both"},
                       {"--log", 0, "FORMAT", "how events are written", {"text", "json"}}},
           .run_words = [&handlers](std::span<const std::string_view> words) { return serve(words, handlers); }};

@@ -82,6 +82,12 @@ struct WorkerConfig {
   EngineConfig engine() const;
 };
 
+struct KafkaConfig {
+  std::string bootstrap;
+  bool consumer_protocol = false;
+  std::map<std::string, std::string> properties;  // of librdkafka
+};
+
 struct ConsumerConfig {
   std::string id, name, url, token;
   std::string retry;   // JSON object of what was said; empty: nothing
@@ -96,7 +102,8 @@ struct ChannelConfig {
 };
 
 struct BrokerConfig {
-  std::string name;  // the embedded log is the only kind
+  std::string name;
+  std::optional<KafkaConfig> kafka;  // absent: the embedded log
 };
 
 struct HeartbeatConfig {
