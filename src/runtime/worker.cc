@@ -79,6 +79,18 @@ std::vector<std::string> dead_letter_topics(const WorkerSpec& spec) {
   return names;
 }
 
+std::set<std::string> journals_of(const WorkerSpec& spec) {
+  std::set<std::string> names;
+  const auto add = [&](const std::string& topic) {
+    names.insert(topic_name(spec.journal, {topic, spec.group, spec.name, spec.cluster}));
+  };
+  for (const std::string& topic : spec.topics) {
+    add(topic);
+    if (!spec.replay_topic.empty()) add(topic_name(spec.replay_topic, {topic, spec.group, spec.name, spec.cluster}));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string_view name(WorkerState state) {
@@ -93,6 +105,7 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
       log_(log),
       broken_(std::move(broken)),
       started_at_(clock.now().wall),
+      journals_(journals_of(spec_)),
       engine_(spec_.engine),
       figures_(dead_letter_topics(spec_)),
       runner_(runner_settings(spec_), clock, figures_, [this](std::uint64_t life, HandledRun run) {
@@ -316,7 +329,7 @@ void Worker::turn() {
     handled_.swap(taken_);
   }
   for (HandledRun& run : taken_) {
-    if (run.last) create_emitted_topics(*run.last);
+    if (run.last) look_at_emitted(*run.last);
     pump_->handled(std::move(run));
   }
   taken_.clear();
@@ -332,7 +345,16 @@ void Worker::turn() {
 
 // Whoever emits to a topic for the first time makes it, as whoever sends does, where topics are made by themselves.
 // What cannot be made is refused by the write, and tried again.
-void Worker::create_emitted_topics(const Decision& decision) {
+void Worker::look_at_emitted(Decision& decision) {
+  const auto kept = std::ranges::find_if(decision.emit, [this](const Record& record) { return keeps(record.topic); });
+  if (kept != decision.emit.end()) {
+    Decision refused;
+    refused.fate = Fate::kRetry;
+    refused.kind = Kind::kConfig;
+    refused.error = {"EmitRefused", kept->topic + " is a topic of Bartleby's own, which takes no messages", ""};
+    decision = std::move(refused);
+    return;
+  }
   if (spec_.new_topic_partitions == 0) return;
   for (const Record& record : decision.emit) {
     if (emitted_topics_.contains(record.topic)) continue;

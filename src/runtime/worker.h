@@ -94,6 +94,8 @@ class Worker {
   Timestamp started_at() const { return started_at_; }
   std::optional<Timestamp> last_message_at() const;
   bool stopping() const { return stopping_.load(); }
+  // A topic that takes no messages: kept for Bartleby itself, or a journal of this worker.
+  bool keeps(const std::string& topic) const { return is_kept_topic(topic) || journals_.contains(topic); }
   std::uint64_t alarms(AlarmType type) const { return alarms_[static_cast<std::size_t>(type)].load(); }
 
   Result<WorkerStatus> status();
@@ -127,7 +129,7 @@ class Worker {
   bool join();
   void turn();
   void take_tasks();
-  void create_emitted_topics(const Decision& decision);
+  void look_at_emitted(Decision& decision);
   std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
   void part();  // from a pump that is over
   void told(const Alarm& alarm, const TopicPartition* tp);
@@ -141,6 +143,7 @@ class Worker {
   Log& log_;
   const Broken broken_;
   const Timestamp started_at_;
+  const std::set<std::string> journals_;
   EngineConfig engine_;  // of the next member; the worker's thread alone
   WorkerFigures figures_;
 

@@ -99,6 +99,8 @@ class Rules {
     for (const ConfigEntry& channel : all->entries) {
       if (!channel.value.is_map()) continue;
       const std::string path = "channels." + channel.key;
+      if (is_kept_topic(channel.key))
+        mistakes_.add(channel.origin, path, "is a name that Bartleby keeps for itself (bartleby.…, ….parked.…)");
       token(channel.value, path);
       const ConfigNode* consumers = channel.value.find("consumers");
       if (consumers == nullptr) continue;

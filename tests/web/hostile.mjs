@@ -123,7 +123,7 @@ export const checks = [
         await bartleby.sendAll('hostile.dlq', records);
         const raw = { base64: Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28, 0x80]).toString('base64') };
         await bartleby.sendAll('hostile.dlq', [{ key: raw, value: raw, headers: [['not', 'text']] }]);
-        await bartleby.sendAll('hostile.dlq', [{ key: 'null' }]);
+        await bartleby.sendAll('hostile.dlq', [{ key: 'null', value: null }]);
         const large = await bartleby.send(
           'hostile.dlq',
           'large',
