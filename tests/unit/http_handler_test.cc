@@ -246,6 +246,15 @@ TEST(HttpLoop, RequestsBegunInsideAnswersAreSentAtOnce) {
   EXPECT_EQ(loop->figures().requests, 100U);
 }
 
+TEST(HttpHandler, AMessageWhoseHeadersCanNeverBeSentIsRejected) {
+  LogRecord record = plain_record();
+  record.headers.emplace_back("long", std::string(200000, 'x'));
+  HttpServer server(always(200));
+  const auto handler = handler_for(server.url(), std::make_shared<HttpLoop>());
+  EXPECT_TRUE(
+      text_of(run(*handler, make_attempt(record))).starts_with("reject permanent REJECTED \"HeadersTooLarge\""));
+}
+
 TEST(HttpLoop, WhatWaitsForAConnectionKeepsItsDeadline) {
   HttpServer server([](const ServerRequest&) -> std::vector<ServerStep> { return {{"x", std::chrono::minutes(1)}}; });
   const auto loop = std::make_shared<HttpLoop>(HttpLoopOptions{.max_in_flight = 1});
@@ -254,7 +263,8 @@ TEST(HttpLoop, WhatWaitsForAConnectionKeepsItsDeadline) {
   handler->start(make_attempt(plain_record(), Duration(2000)), outcomes.answer(0));
   handler->start(make_attempt(plain_record(), Duration(300)), outcomes.answer(1));
   ASSERT_TRUE(outcomes.wait(1));
-  EXPECT_EQ(text_of(outcomes.of(1)), "retry timeout \"Timeout\" \"no connection was free by the deadline\"");
+  EXPECT_EQ(text_of(outcomes.of(1)),
+            "retry throttled after=1s \"Overloaded\" \"no connection was free by the deadline\"");
 }
 
 // BARTLEBY_PUSH_MANY=5000x2000 asks for more and slower ones than every run of the tests should wait for.

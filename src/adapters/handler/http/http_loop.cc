@@ -176,8 +176,8 @@ class HttpLoop::Core {
       job.done(without_answer(Transport::kStopped, "cancelled before it was sent"));
       return;
     }
-    if (left <= Duration(0)) {
-      job.done(without_answer(Transport::kDeadline, "no connection was free by the deadline"));
+    if (left <= Duration(0)) {  // it never left this process: that is no attempt
+      job.done(without_answer(Transport::kOverloaded, "no connection was free by the deadline"));
       return;
     }
     std::unique_ptr<HttpTransfer> transfer;
@@ -208,7 +208,7 @@ class HttpLoop::Core {
         return true;
       });
     waiting_ -= late.size();
-    for (Job& job : late) job.done(without_answer(Transport::kDeadline, "no connection was free by the deadline"));
+    for (Job& job : late) job.done(without_answer(Transport::kOverloaded, "no connection was free by the deadline"));
   }
 
   void wait() {
