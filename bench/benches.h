@@ -18,6 +18,7 @@ Row embedded_append_16();
 Row embedded_append_256();
 Row embedded_append_1_batched();  // against many inserts per transaction
 Row embedded_append_256_batched();
+Row http_append();
 Row embedded_worker();  // handler on the thread of the worker
 Row embedded_worker_pooled();
 Row intake();

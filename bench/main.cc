@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       {"embedded_append_256", embedded_append_256},
       {"embedded_append_1_batched", embedded_append_1_batched},
       {"embedded_append_256_batched", embedded_append_256_batched},
+      {"http_append", http_append},
       {"embedded_worker", embedded_worker},
       {"embedded_worker_pooled", embedded_worker_pooled},
       {"intake", intake},

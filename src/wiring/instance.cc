@@ -225,6 +225,16 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   if (p.office) p.router.add_pages(pages_of(p.config));
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
+  // The port is taken before anything runs that would have to be stopped again.
+  ServerOptions server;
+  server.address = p.config.listen.host;
+  server.port = p.config.listen.port;
+  // A name that points here by somebody else's will matters only where nobody says who they are.
+  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
+  auto listening = HttpServer::listen(std::move(server), p.router, log);
+  if (!listening)
+    return fail(listening.error().code, listening.error().message + "; choose another address with --listen");
+  p.server = std::move(*listening);
   std::vector<Parts::Prepared> prepared;
   for (const WorkerConfig& worker : p.config.workers) {
     if (!p.config.runs_workers) break;
@@ -237,14 +247,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   // Whoever reaches the server finds the workers there, and a heartbeat of each.
   p.heartbeats = p.make_heartbeats();
   p.heartbeats->beat();
-  ServerOptions server;
-  server.address = p.config.listen.host;
-  server.port = p.config.listen.port;
-  // A name that points here by somebody else's will matters only where nobody says who they are.
-  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
-  auto listening = HttpServer::start(std::move(server), p.router, log);
-  if (!listening) return std::unexpected(listening.error());
-  p.server = std::move(*listening);
+  p.server->serve();
   p.heartbeats->start();
   if (p.follower) p.follower->start();
   return instance;

@@ -164,7 +164,8 @@ void add_attempt_routes(Router& router, const Services& services) {
               .summary = "Take attempts of a pull worker, or wait for some",
               .body = kClaim,
               .answer = kClaimed,
-              .keeps_answer = false},
+              .keeps_answer = false,
+              .at_once = true},
              [&services](Request& request, Respond respond) { claim(services, request, std::move(respond)); });
   router.add("POST", "/api/v1/attempts/{token}:finish",
              {.access = Access::open(), .summary = "Say how an attempt ended", .body = kFinish, .success = 204},
