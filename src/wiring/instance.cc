@@ -163,6 +163,9 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
       log.error("log_not_writable", {{"why", writable.error().message}});
   };
   auto broker = embedded::EmbeddedBroker::open(std::move(options));
+  if (!broker && broker.error().code == ErrorCode::kFenced)
+    return fail(ErrorCode::kFenced, "another server has this data: " + broker.error().message +
+                                        "; stop it, or take another folder with --data-dir");
   if (!broker) return std::unexpected(broker.error());
   p.broker = std::move(*broker);
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});

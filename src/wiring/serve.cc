@@ -11,6 +11,7 @@
 
 #include "wiring/config_environment.h"
 #include "wiring/config_text.h"
+#include "wiring/handler_check.h"
 #include "wiring/instance.h"
 
 namespace bartleby {
@@ -22,6 +23,7 @@ constexpr int kUsage = 2;
 
 constexpr std::string_view kHelp =
     R"(usage: bartleby serve [-c FILE] [--data-dir DIR] [--listen ADDRESS:PORT] [--to URL --topic TOPIC]
+                      [--roles runtime,office] [--log text|json]
 
 Runs workers and the HTTP API on the embedded log. Without a file it runs with defaults: nothing else is needed.
 
@@ -30,6 +32,7 @@ Runs workers and the HTTP API on the embedded log. Without a file it runs with d
   --listen A:P       where the API listens; loopback without keys (default 127.0.0.1:1853)
   --to URL           one worker that posts every message there; wants --topic
   --topic TOPIC      what that worker reads; it has the topic's name
+  --roles ROLES      runtime runs workers; office has letters and pages (default both: runtime,office)
   --log text|json    how events are written to stderr             (default text)
   --ui-dir DIR       take the pages from this folder, to work on them; see CONTRIBUTING.md
 
@@ -132,10 +135,11 @@ std::expected<Config, std::string> configuration(const Options& options, const H
     if (missing(name)) add(name), more = true;
   for (const auto& [name, code] : handlers.async)
     if (missing(name)) add(name), more = true;
-  if (!more) return std::move(*config);
-  auto whole = load(sources);
-  if (!whole) return std::unexpected(config_check_text(whole.error()));
-  return std::move(*whole);
+  if (more) config = load(sources);
+  if (!config) return std::unexpected(config_check_text(config.error()));
+  if (const auto without = missing_handlers(*config, handlers); !without.empty())
+    return std::unexpected(config_check_text(without));
+  return std::move(*config);
 }
 
 }  // namespace
