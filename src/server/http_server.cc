@@ -114,7 +114,7 @@ struct HttpServer::State {
   asio::io_context context;
   asio::ip::tcp::acceptor acceptor;
   std::vector<std::jthread> threads;
-  std::optional<asio::thread_pool> waiting;  // threads of routes that may wait for a disk
+  std::optional<asio::thread_pool> others;  // threads of routes that may wait for a disk
   Router::Elsewhere elsewhere;
   std::uint16_t port = 0;  // known as long as the server is, not only while it listens
   std::atomic<bool> accepting{false};
@@ -368,8 +368,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(ServerOptions options, co
 void HttpServer::serve() {
   State& state = *state_;
   if (state.options.waiting_threads > 0) {
-    state.waiting.emplace(state.options.waiting_threads);
-    state.elsewhere = [&state](std::move_only_function<void()> call) { asio::post(*state.waiting, std::move(call)); };
+    state.others.emplace(state.options.waiting_threads);
+    state.elsewhere = [&state](std::move_only_function<void()> call) { asio::post(*state.others, std::move(call)); };
   }
   state.accepting = true;
   asio::co_spawn(state.acceptor.get_executor(), state.accept(state_),
@@ -420,9 +420,9 @@ void HttpServer::stop() {
   }
   state_->context.stop();
   state_->threads.clear();
-  if (!state_->waiting) return;
-  state_->waiting->stop();  // what has not begun is not begun
-  state_->waiting->join();
+  if (!state_->others) return;
+  state_->others->stop();  // what has not begun is not begun
+  state_->others->join();
 }
 
 }  // namespace bartleby

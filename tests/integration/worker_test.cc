@@ -52,7 +52,7 @@ TEST_F(WorkerTest, WhatIsEmittedIntoAJournalIsRefusedAndNothingIsWrittenThere) {
   start(std::make_shared<PooledHandler>(
       InProcess{},
       [](const Message& message, Attempt&) {
-        return done().emit({.topic = std::string(message.value()), .key = "m/0", .value = "{}"});
+        return done().emit({std::string(message.value()), std::nullopt, "m/0", "{}", {}});
       },
       1));
   for (const char* topic : {"notes.orders", "bartleby.outcomes", "others.parked.billing"}) {

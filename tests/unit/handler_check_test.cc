@@ -18,23 +18,25 @@ std::string mistakes_of(const std::string& file, const std::string& has = "") {
   return all;
 }
 
-constexpr const char* kWhatToDo = "; say handler: {http: {url: …}} or {pull: {}}, or build a program that has it\n";
+std::string with_advice(std::string text) {
+  return text.append("; say handler: {http: {url: …}} or {pull: {}}, or build a program that has it\n");
+}
 
 TEST(HandlerCheck, AWorkerWithoutAHandlerWantsTheProgramsOwn) {
   EXPECT_EQ(mistakes_of("workers: {orders: {}}"),
-            std::string("f:1:11: workers.orders.handler: this program has no handler \"orders\"") + kWhatToDo);
+            with_advice("f:1:11: workers.orders.handler: this program has no handler \"orders\""));
   EXPECT_EQ(mistakes_of("workers: {orders: {}}", "orders"), "");
   EXPECT_EQ(mistakes_of("workers: {orders: {handler: {pull: {}}}}"), "");
 }
 
 TEST(HandlerCheck, TheNameThatIsSaidIsTheOneThatIsWanted) {
   EXPECT_EQ(mistakes_of("workers:\n  orders: {handler: {builtin: ship}}", "orders"),
-            std::string("f:2:31: workers.orders.handler: this program has no handler \"ship\"") + kWhatToDo);
+            with_advice("f:2:31: workers.orders.handler: this program has no handler \"ship\""));
 }
 
 TEST(HandlerCheck, EveryCaseIsLookedAt) {
   EXPECT_EQ(mistakes_of("workers: {w: {cases: [{match: {header: h, is: a}, handler: {pull: {}}}, {}]}}"),
-            std::string("f:1:11: workers.w.cases[1].handler: this program has no handler \"w\"") + kWhatToDo);
+            with_advice("f:1:11: workers.w.cases[1].handler: this program has no handler \"w\""));
 }
 
 TEST(HandlerCheck, WhoRunsNoWorkersNeedsNone) { EXPECT_EQ(mistakes_of("roles: [office]\nworkers: {orders: {}}"), ""); }
