@@ -29,7 +29,7 @@ export async function withOffice({ program, browser }, rule, work, more = {}) {
   }
 }
 
-const send = (bartleby, ...keys) =>
+export const send = (bartleby, ...keys) =>
   bartleby.sendAll(
     'orders',
     keys.map((key) => ({ key, value: JSON.stringify({ id: key, status: 'new', n: 1 }) })),
@@ -226,37 +226,6 @@ export const checks = [
         await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
         await page.getByRole('link', { name: 'k-290', exact: true }).waitFor();
         assert.ok(await link.evaluate((it) => it === document.activeElement));
-      }),
-  },
-  {
-    name: 'an_answer_401_asks_for_a_key',
-    run: (given) =>
-      withOffice(given, refusing, async ({ open }) => {
-        const { page } = await open('/');
-        await page.getByText('Nothing has died here yet.').waitFor();
-        let opened = false;
-        await page.route('**/api/v1/**', (route) => {
-          const asked = route.request();
-          if (asked.url().endsWith('/api/v1/session') && asked.method() === 'POST') {
-            opened = asked.postData() === '{"key":"bk_new"}';
-            return route.fulfill({ status: opened ? 204 : 401 });
-          }
-          if (opened) return route.continue();
-          return route.fulfill({
-            status: 401,
-            contentType: 'application/problem+json',
-            body: '{"type":"/problems/unauthenticated","title":"Unauthenticated","status":401,"detail":"over"}',
-          });
-        });
-        await page.getByRole('link', { name: 'Letters', exact: true }).click();
-        await page.getByText('The session is over').waitFor();
-        await page.getByLabel('Key').fill('bk_wrong');
-        await page.keyboard.press('Enter');
-        await page.getByText('This key is not good here.').waitFor();
-        await page.getByLabel('Key').fill('bk_new');
-        await page.keyboard.press('Enter');
-        await page.getByRole('heading', { name: 'Letters' }).waitFor();
-        await page.unrouteAll({ behavior: 'ignoreErrors' });
       }),
   },
   {

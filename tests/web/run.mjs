@@ -3,6 +3,7 @@ import { chromium, openBrowser } from './support.mjs';
 import * as served from './served.mjs';
 import * as pages from './pages.mjs';
 import * as operations from './operations.mjs';
+import * as sessions from './sessions.mjs';
 import * as hostile from './hostile.mjs';
 import * as scale from './scale.mjs';
 import * as accessible from './accessible.mjs';
@@ -12,7 +13,7 @@ if (!program) {
   console.error('usage: run.mjs PROGRAM [NAME…]');
   process.exit(2);
 }
-const inBrowser = [pages, operations, hostile, scale, accessible].flatMap((one) => one.checks);
+const inBrowser = [pages, sessions, operations, hostile, scale, accessible].flatMap((one) => one.checks);
 const checks = [...served.checks, ...inBrowser];
 const wanted = checks.filter((check) => only.length === 0 || only.includes(check.name));
 let failed = 0;

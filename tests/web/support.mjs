@@ -108,6 +108,8 @@ export class Bartleby {
         () => false,
       );
     });
+    const key = join(this.folder, 'data', 'first-admin.key');
+    if (existsSync(key)) this.key = readFileSync(key, 'utf8').trim(); // `auth: {keys: store}`
     return this;
   }
 
@@ -128,9 +130,10 @@ export class Bartleby {
   }
 
   async call(method, path, body, headers = {}) {
+    const known = this.key ? { Authorization: `Bearer ${this.key}` } : {};
     const answer = await fetch(this.url + path, {
       method,
-      headers: body === undefined ? headers : { 'Content-Type': 'application/json', ...headers },
+      headers: { ...known, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
       body: body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
     });
     const text = await answer.text();
