@@ -162,6 +162,25 @@ export const checks = [
     },
   },
   {
+    name: 'a_parked_message_is_given_up',
+    run: (given) =>
+      withOffice(
+        given,
+        () => ({ status: 503, type: 'Away', title: 'away', detail: 'later' }),
+        async ({ bartleby, open }) => {
+          await send(bartleby, 'slow-1', 'slow-2');
+          const { page } = await open('/workers/orders');
+          await page.getByRole('button', { name: 'Give up… 0:1' }).click();
+          await page.getByRole('button', { name: 'Give 1 message up' }).click();
+          await page.getByText('1 message given up: they become letters.').waitFor();
+          await bartleby.untilLetters(1, 'reason:GIVEN_UP');
+          await page.getByRole('rowheader', { name: '0:1' }).waitFor({ state: 'detached' });
+          assert.equal(await page.getByRole('rowheader', { name: '0:0' }).count(), 1, 'the other one waits');
+        },
+        { worker: { retry: { max_attempts: 6, schedule: ['1h'] } } },
+      ),
+  },
+  {
     name: 'two_tabs_show_the_same',
     run: (given) =>
       withOffice(given, refusing, async ({ bartleby, open }) => {

@@ -73,4 +73,30 @@ export const checks = [
         assert.equal(cookie, undefined, 'the browser has forgotten it');
       }),
   },
+  {
+    name: 'keys_are_made_and_revoked_on_the_page',
+    run: (given) =>
+      withKeys(given, async ({ bartleby, open }) => {
+        const { page } = await open('/status');
+        await asked(page);
+        await signIn(page, bartleby.key);
+        await page.getByRole('button', { name: 'New key…' }).click();
+        await page.getByLabel('Whose it is').fill('dora');
+        await page.getByRole('radio', { name: 'operator' }).check();
+        await page.getByRole('button', { name: 'Make the key' }).click();
+        const key = await page.getByRole('dialog', { name: 'The key of dora' }).locator('code').textContent();
+        await page.getByRole('button', { name: 'I have it' }).click();
+        await page.getByRole('row', { name: /dora.*good.*operator/ }).waitFor();
+        const asDora = () => fetch(`${bartleby.url}/api/v1/session`, { headers: { Authorization: `Bearer ${key}` } });
+        assert.equal((await (await asDora()).json()).actor, 'dora');
+        await page.getByRole('button', { name: 'Revoke the key of dora' }).click();
+        const dialog = page.getByRole('dialog', { name: 'Revoke the key of dora?' });
+        await dialog.getByRole('textbox').press('Enter');
+        assert.equal(await dialog.count(), 1, 'it still asks');
+        await dialog.getByRole('textbox').fill('dora');
+        await dialog.getByRole('button', { name: 'Revoke 1 key' }).click();
+        await page.getByRole('row', { name: /dora.*revoked/ }).waitFor();
+        assert.equal((await asDora()).status, 401);
+      }),
+  },
 ];

@@ -39,7 +39,7 @@ export function Letters() {
   const meant = whole ? state.count.value : ticked;
   const why = lacks('replay') || (ticked === 0 && 'select letters first');
   const selection = () => (whole ? { q } : { ids: [...selected.value] });
-  const start = (kind: 'replay' | 'discard') => () => ticked > 0 && void plan(kind, selection());
+  const start = (kind: 'replay' | 'discard' | 'purge') => () => ticked > 0 && void plan(kind, selection());
   useKeys(
     [
       { key: 'r', does: 'replay the selection…', run: start('replay') },
@@ -61,6 +61,11 @@ export function Letters() {
         {ticked > 0 && (
           <Act run={start('discard')} why={lacks('discard')}>
             Discard…
+          </Act>
+        )}
+        {ticked > 0 && (
+          <Act run={start('purge')} why={lacks('discard')} title="Delete for ever: a plan first">
+            Purge…
           </Act>
         )}
         {ticked > 0 && !whole && ticked === state.items.length && state.count.value > ticked && (

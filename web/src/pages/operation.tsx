@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { api, enc } from '../api/client';
 import type { ItemResult, Operation as OperationType, OperationItem, OperationState, Page } from '../api/types';
 import { useShown } from '../app/data';
+import { lacks } from '../app/facts';
 import { count, exactMoment, moment, plural, size, span, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -293,6 +294,7 @@ export function Operation({ id }: { id: string }) {
   const over = ['done', 'cancelled', 'failed'].includes(one.state);
   const began = one.started_at !== null;
   const canary = one.canary ?? 0;
+  const right = lacks(one.kind === 'replay' ? 'replay' : 'discard');
   const known = (one.results.succeeded ?? 0) + (one.results.came_back ?? 0) + (one.results.passed ?? 0);
   return (
     <>
@@ -325,19 +327,28 @@ export function Operation({ id }: { id: string }) {
           <Act
             kind={one.kind === 'replay' || one.kind === 'restore' ? 'main' : 'danger'}
             run={start}
-            why={one.letters === 0 && 'there is nothing to do'}
+            why={right || (one.letters === 0 && 'there is nothing to do')}
           >
             Start: {one.kind} {plural(one.letters, 'letter')}
+            {one.kind === 'purge' && '…'}
           </Act>
         )}
-        {one.state === 'running' && <Act run={run('pause')}>Pause</Act>}
+        {one.state === 'running' && (
+          <Act run={run('pause')} why={right}>
+            Pause
+          </Act>
+        )}
         {one.state === 'paused' && (
-          <Act kind="main" run={run('resume')}>
+          <Act kind="main" run={run('resume')} why={right}>
             Go on
           </Act>
         )}
-        {one.state === 'halted' && <Act run={run('resume')}>Go on all the same</Act>}
-        {!over && <Act run={run('cancel')}>Cancel</Act>}
+        {one.state === 'halted' && (
+          <Act run={run('resume')} why={right}>
+            Go on all the same
+          </Act>
+        )}
+        {!over && !right && <Act run={run('cancel')}>Cancel</Act>}
         {one.kind === 'discard' && over && (one.results.succeeded ?? 0) > 0 && (
           <Act run={undo} why={(one.results.succeeded ?? 0) > 500 && 'more than 500: restore them by a query'}>
             Undo: restore {plural(one.results.succeeded ?? 0, 'letter')}…
@@ -381,7 +392,10 @@ export function Operation({ id }: { id: string }) {
           close={() => (asking.value = false)}
           run={run('start')}
         >
-          <p>Their bytes and stories are deleted. Only the lines of the audit stay.</p>
+          <p>
+            {plural(one.letters, 'letter')} of <span class="mono">{visible(one.dlqs.join(', '))}</span>: their bytes and
+            stories are deleted here. Only the lines of the audit stay.
+          </p>
         </Ask>
       )}
     </>

@@ -7,6 +7,7 @@ import { facts } from '../app/facts';
 import { count, plural, visible } from '../app/format';
 import { liveWord } from '../app/live';
 import { attempt } from '../app/say';
+import { Keys } from '../parts/keys';
 import { Act, Facts, Section, Stamp, Title, Waiting, useCli, useTitle } from '../parts/bits';
 
 interface Check {
@@ -121,6 +122,7 @@ export function Status() {
           )}
         </p>
       </Section>
+      <Keys />
       <Section title="This server">
         <Facts
           rows={[

@@ -10,7 +10,7 @@ import { visible } from '../app/format';
 import { keys, useKeys } from '../app/keys';
 import { link, liveWord, missed, paused, reconnect, togglePause } from '../app/live';
 import { attempt, said, unsay } from '../app/say';
-import { isDark, theme, toggleTheme } from '../app/theme';
+import { isDark, toggleTheme } from '../app/theme';
 import { go, here, to } from '../app/url';
 import { Copy, Stamp, useTitle } from './bits';
 import { cliLine } from './cli_line';
@@ -214,7 +214,6 @@ export function Frame({ children }: { children: ComponentChildren }) {
     ...tabs.map((tab) => ({ key: tab.key, does: tab.name, run: () => go(tab.href) })),
   ]);
   if (signedOut.value) return <SignIn />;
-  void theme.value;
   return (
     <>
       <a class="skip" href="#main">
