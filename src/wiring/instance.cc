@@ -33,9 +33,8 @@ void raise_open_files() {
 }
 
 std::function<std::optional<Response>(const Request&)> pages_of(const Config& config) {
-  const PageFacts facts{.version = std::string(kVersion), .cluster = config.cluster_id};
-  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages(), facts)
-                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir), facts);
+  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages())
+                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir));
   return [pages](const Request& request) { return pages->answer(request); };
 }
 

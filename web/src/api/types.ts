@@ -20,6 +20,7 @@ export type Parked = Answer<'/api/v1/workers/{name}/parked'>['items'][number];
 export type Explained = Answer<'/api/v1/explain'>;
 export type Health = Answer<'/actuator/health'>;
 export type ApiKey = Answer<'/api/v1/keys'>['items'][number];
+export type Session = Answer<'/api/v1/session'>;
 export type Verdict = Answer<'/api/v1/audit:verify'>;
 
 export interface Page<T> {

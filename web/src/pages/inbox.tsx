@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Dlq, Health, Issue, Letter, Operation, Page, Worker } from '../api/types';
 import { useShown } from '../app/data';
-import { facts } from '../app/facts';
+import { caller } from '../app/facts';
 import { count, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -65,7 +65,7 @@ function IssueRow({ issue, financial }: { issue: Issue; financial: Set<string> }
       spark={<Spark values={issue.trend} label={`letters per hour, last 24 hours: ${issue.trend.join(' ')}`} />}
       number={
         <>
-          <b>{count(issue.count.open)}</b> open
+          {issue.count.open > 0 ? <b>{count(issue.count.open)}</b> : 'none'} open
         </>
       }
       time={issue.last}
@@ -265,7 +265,7 @@ export function Inbox() {
             , <a href={to.letters('reason:UNKNOWN state:open')}>{count(unknown.data?.count.value)} unexplained</a>
           </>
         )}
-        {facts.version && <span class="version">{facts.version}</span>}
+        {caller.value && <span class="version">{caller.value.server.version}</span>}
       </p>
     </>
   );

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { api } from '../api/client';
 import type { Dlq, Health, Page, Verdict } from '../api/types';
 import { useShown } from '../app/data';
-import { facts } from '../app/facts';
+import { caller } from '../app/facts';
 import { count, plural, visible } from '../app/format';
 import { liveWord } from '../app/live';
 import { attempt } from '../app/say';
@@ -126,8 +126,8 @@ export function Status() {
       <Section title="This server">
         <Facts
           rows={[
-            ['version', facts.version || '–'],
-            ['cluster', facts.cluster || '–'],
+            ['version', caller.value?.server.version ?? '–'],
+            ['cluster', visible(caller.value?.server.cluster ?? '–')],
             ['this page', liveWord.value],
             [
               'API',

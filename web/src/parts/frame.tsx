@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { api, signedOut } from '../api/client';
 import type { Operation, Page } from '../api/types';
 import { asProblem, forgetAll, useShown } from '../app/data';
-import { askWho, caller, facts } from '../app/facts';
+import { askWho, caller } from '../app/facts';
 import { visible } from '../app/format';
 import { keys, useKeys } from '../app/keys';
 import { link, liveWord, missed, paused, reconnect, togglePause } from '../app/live';
@@ -221,7 +221,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </a>
       <header class="top">
         <a class="name" href="/">
-          Bartleby{facts.cluster && <span class="cluster">{facts.cluster}</span>}
+          Bartleby{caller.value && <span class="cluster">{visible(caller.value.server.cluster)}</span>}
         </a>
         <QueryBox />
         <div class="top-right">
