@@ -52,7 +52,12 @@ const columns: Column<Row>[] = [
       </a>
     ),
   },
-  { id: 'change', head: 'Change', hide: 'narrow', cell: ({ line }) => (line.to ? `${line.from || '–'} → ${line.to}` : '') },
+  {
+    id: 'change',
+    head: 'Change',
+    hide: 'narrow',
+    cell: ({ line }) => (line.to ? `${line.from || '–'} → ${line.to}` : ''),
+  },
   { id: 'reason', head: 'Reason', kind: 'grow', hide: 'medium', cell: ({ line }) => visible(line.reason) },
   {
     id: 'undo',

@@ -1,17 +1,17 @@
 // What is this failure, is it over?
 import { useSignal } from '@preact/signals';
 import { enc } from '../api/client';
-import type { Dlq, Issue as IssueType, Letter, Operation, Page } from '../api/types';
+import type { Dlq, Issue as IssueType, Operation, Page } from '../api/types';
 import { useShown } from '../app/data';
 import { lacks } from '../app/facts';
-import { count, moment, plural, span, visible } from '../app/format';
+import { count, moment, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
 import { to } from '../app/url';
 import { changeIssue, plan } from '../parts/actions';
 import { Act, Age, Section, Stamp, Title, Trouble, Waiting, useCli, useTitle } from '../parts/bits';
 import { Ask, Dialog } from '../parts/dialog';
-import { LetterTable } from '../parts/letter_table';
+import { failedFor, LetterTable, rowOf, type LetterRow } from '../parts/letter_table';
 import { Trend } from '../parts/trend';
 
 const spans: [string, number | null][] = [
@@ -78,13 +78,12 @@ function Shared({ issue }: { issue: IssueType }) {
 }
 
 // How the newest of them died, which is how they die now.
-function LastDeath({ letter }: { letter: Letter | undefined }) {
-  if (!letter?.first_failure_at) return null;
-  const took = Date.parse(letter.last_failure_at) - Date.parse(letter.first_failure_at);
+function LastDeath({ letter }: { letter: LetterRow | undefined }) {
+  if (!letter) return null;
   return (
     <span>
       the last died after {plural(letter.attempts, 'attempt')}
-      {took >= 1000 && ` over ${span(took)}`}
+      {failedFor(letter)}
     </span>
   );
 }
@@ -108,9 +107,10 @@ export function Issue({ id }: { id: string }) {
     topics: ['operations'],
     every: 5000,
   });
-  const list = useList<Letter>('/api/v1/letters', { q: `issue:${id}` }, (one) => one.id, {
+  const list = useList<LetterRow>('/api/v1/letters', { q: `issue:${id}` }, (one) => one.id, {
     topics: ['letters', 'operations'],
     every: 5000,
+    keep: rowOf,
   });
   const asking = useSignal<'discard' | 'resolve' | 'mute' | null>(null);
   const one = shown.data;

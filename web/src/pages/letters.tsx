@@ -1,7 +1,6 @@
 // Which messages died, and where is the one I look for?
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { Letter } from '../api/types';
 import { lacks } from '../app/facts';
 import { count, plural } from '../app/format';
 import { useKeys } from '../app/keys';
@@ -9,15 +8,16 @@ import { useList } from '../app/list';
 import { query } from '../app/url';
 import { plan } from '../parts/actions';
 import { Act, Command, Empty, Title, Trouble, quoted, useCli, useTitle } from '../parts/bits';
-import { LetterTable } from '../parts/letter_table';
+import { LetterTable, rowOf, type LetterRow } from '../parts/letter_table';
 import { queryProblem } from '../parts/query_box';
 
 export function Letters() {
   const q = query.value.get('q') ?? '';
   useTitle(q ? `Letters ${q}` : 'Letters');
   useCli(q ? `bartleby letters ls -q ${quoted(q)}` : 'bartleby letters ls');
-  const list = useList<Letter>('/api/v1/letters', q ? { q } : {}, (one) => one.id, {
+  const list = useList<LetterRow>('/api/v1/letters', q ? { q } : {}, (one) => one.id, {
     topics: ['letters', 'operations'],
+    keep: rowOf,
   });
   const state = list.state.value;
   const selected = useSignal<ReadonlySet<string>>(new Set());
