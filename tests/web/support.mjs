@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 const root = new URL('../../', import.meta.url).pathname;
 const require = createRequire(join(root, 'web/package.json'));
-export const PATIENCE = 60000;
+export const PATIENCE = 150000; // ms; a machine may have better things to do for a while
 
 export function freePort() {
   return new Promise((resolve, reject) => {

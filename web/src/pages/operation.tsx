@@ -36,12 +36,19 @@ function Way({ state }: { state: OperationState }) {
 }
 
 function Sentence({ one }: { one: OperationType }) {
-  if (one.letters === 0) return <p class="sentence">No letter of the selection can be {verbs[one.kind]}.</p>;
+  if (one.letters === 0)
+    return (
+      <div class="sentence">
+        <p>No letter of the selection can be {verbs[one.kind]}.</p>
+      </div>
+    );
   if (one.kind !== 'replay')
     return (
-      <p class="sentence">
-        <b>{plural(one.letters, 'letter')}</b> will be {verbs[one.kind]}.
-      </p>
+      <div class="sentence">
+        <p>
+          <b>{plural(one.letters, 'letter')}</b> will be {verbs[one.kind]}.
+        </p>
+      </div>
     );
   return (
     <div class="sentence">
@@ -102,6 +109,7 @@ function Report({ one }: { one: OperationType }) {
   if (one.also_read_by.length > 0)
     lines.push({ text: `read too by ${one.also_read_by.join(', ')}: they see these messages again`, tone: 'warn' });
   for (const warning of one.warnings) lines.push({ text: warning, tone: 'warn' });
+  if (lines.length === 0 && one.kind !== 'replay') return <p class="note">Nothing is left out.</p>;
   if (lines.length === 0)
     return <p class="note">Nothing is left out, no other group reads it, no newer message of a key was handled.</p>;
   return (
@@ -206,6 +214,8 @@ const columns: Column<OperationItem>[] = [
   { id: 'at', head: 'When', kind: 'number', cell: (one) => <Age time={one.changed_at} /> },
 ];
 
+const unsent = columns.filter((column) => column.id !== 'to'); // of what is not sent anywhere
+
 function Items({ one }: { one: OperationType }) {
   const result = query.value.get('result') ?? '';
   const list = useList<OperationItem>(
@@ -242,7 +252,7 @@ function Items({ one }: { one: OperationType }) {
         <DataTable
           label="Letters of this operation"
           rows={state.items}
-          columns={columns}
+          columns={one.kind === 'replay' ? columns : unsent}
           id={(item) => String(item.position)}
           href={(item) => to.letter(item.letter ?? '')}
           name={(item) => item.letter ?? 'a letter'}

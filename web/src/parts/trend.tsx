@@ -75,6 +75,7 @@ export function Trend({ values, replays }: { values: number[]; replays: Operatio
           axes: [
             {
               ...axis,
+              size: 30,
               grid: { show: false },
               values: (_u, at) => at.map((t) => `${String(new Date(t * 1000).getHours()).padStart(2, '0')}:00`),
             },
