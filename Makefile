@@ -32,6 +32,7 @@ run: build ## build and start a server with the embedded log: nothing else is ne
 
 kafka: setup-test ## start an Apache Kafka on loopback, in build/kafka (scripts/kafka stop build/kafka ends it)
 	@scripts/kafka start build/kafka
+	@echo "try: build/bartleby serve --kafka $$(cat build/kafka/bootstrap)"
 
 test: setup-test build test-programs ## run all tests that a change must pass
 	@scripts/web --modules

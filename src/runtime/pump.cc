@@ -261,6 +261,7 @@ void Pump::take(BrokerEvent& event) {
           log_range_read(in);
         } else if constexpr (std::is_same_v<T, MemberFailed>) {
           failed_ = true;
+          failure_ = in.message;
         }
       },
       event);

@@ -108,7 +108,8 @@ class Pump {
 
   Instant next_wakeup() const;
   bool stopped() const { return stopped_; }
-  bool failed() const { return failed_; }  // the member is out; a new pump with a new member goes on
+  bool failed() const { return failed_; }                  // the member is out; a new pump with a new member goes on
+  const std::string& failure() const { return failure_; }  // why, in the broker's words
   const Engine& engine() const { return engine_; }
   const TopicPartition* where(PartitionRef ref) const;
   std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
@@ -200,6 +201,7 @@ class Pump {
   Now now_{};
   bool stopped_ = false;
   bool failed_ = false;
+  std::string failure_;
 };
 
 }  // namespace bartleby

@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
+constexpr Duration kGrowthLook{1000};                            // between two looks for partitions that were added
+constexpr Duration kGrowthAgain{10000};                          // after topics that could not be made to fit
 constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
 constexpr Duration kLaneRetention{std::chrono::hours(24 * 30)};  // of private lanes and outcomes
 
@@ -171,6 +173,12 @@ void Worker::trouble(const std::string& what, const Error& error) {
 
 // Journal and dead letter topic exist before anything can fail, and the group has a position before anybody joins.
 bool Worker::prepare() {
+  // Nothing of a private lane may be passed over: what lies there was sent to this group.
+  prepared_ = make_topics() && commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
+  return prepared_;
+}
+
+bool Worker::make_topics() {
   sources_.clear();
   lanes_.clear();
   std::vector<TopicSpec> wanted;
@@ -189,6 +197,7 @@ bool Worker::prepare() {
     source.journal = topic_name(spec_.journal, words);
     source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
+    partitions_[topic] = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;
     wanted.back().max_message = there->max_message + 65536;
@@ -208,10 +217,29 @@ bool Worker::prepare() {
   for (auto& [topic, source] : sources_)
     for (const TopicSpec& t : *made)
       if (t.name == source.dlq.topic) source.dlq.partitions = t.partitions;
+  return true;
+}
 
-  // Nothing of a private lane may be passed over: what lies there was sent to this group.
-  prepared_ = commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
-  return prepared_;
+// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it.
+void Worker::follow_growth(Now now) {
+  if (now.steady < next_growth_look_) return;
+  next_growth_look_ = now.steady + kGrowthLook;
+  const auto owned = pump_->partitions();
+  const bool grown = std::ranges::any_of(owned, [this](const auto& one) {
+    const auto known = partitions_.find(one.second.topic);
+    return known != partitions_.end() && one.second.partition.v >= known->second;
+  });
+  if (!grown) return;
+  auto sources = sources_;
+  auto lanes = lanes_;
+  if (make_topics()) {
+    trouble_.clear();
+    log_.info("topics_grown", {{"worker", spec_.name}});
+  } else {
+    sources_ = std::move(sources);
+    lanes_ = std::move(lanes);
+    next_growth_look_ = clock_.now().steady + kGrowthAgain;
+  }
 }
 
 // The private lane: its letters go where the topic's go; its journal is its own, for its offsets are.
@@ -340,6 +368,7 @@ void Worker::turn() {
   figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
+  follow_growth(now);
 }
 
 // Whoever emits to a topic for the first time makes it, as whoever sends does, where topics are made by themselves.
@@ -381,6 +410,7 @@ void Worker::take_tasks() {
 
 void Worker::part() {
   const bool failed = pump_->failed();
+  const std::string why = pump_->failure();
   for (const auto& [ref, tp] : pump_->partitions()) runner_.release(ref);
   {
     const std::lock_guard lock(mutex_);
@@ -397,7 +427,7 @@ void Worker::part() {
   if (!failed) return;
   set_state(WorkerState::kStarting);
   prepared_ = false;  // topics may have changed meanwhile
-  trouble("the member is out of its group", Error{ErrorCode::kUnavailable, "joins again"});
+  trouble("the member is out of its group and joins again", Error{ErrorCode::kUnavailable, why});
 }
 
 void Worker::told(const Alarm& alarm, const TopicPartition* tp) {

@@ -89,6 +89,7 @@ class Worker {
   bool parted() const { return parted_.load(); }
   bool stopped() const { return state_.load() == WorkerState::kStopped; }
 
+  Broker& broker() const { return broker_; }
   const WorkerSpec& spec() const { return spec_; }
   const WorkerFigures& figures() const { return figures_; }
   Timestamp started_at() const { return started_at_; }
@@ -122,6 +123,8 @@ class Worker {
   Result<T> ask(std::function<T()> question);
   void work();
   bool prepare();
+  bool make_topics();
+  void follow_growth(Now now);
   void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
                 std::vector<TopicSpec>& wanted);
   bool is_lane(const TopicPartition& tp) const;
@@ -163,7 +166,8 @@ class Worker {
   Runner runner_;
   std::vector<HandledRun> taken_;
   std::map<std::string, SourceTopic> sources_;
-  std::vector<std::string> lanes_;  // private ones, one for each topic
+  std::vector<std::string> lanes_;                  // private ones, one for each topic
+  std::map<std::string, std::int32_t> partitions_;  // of the topics, when they were prepared
   std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;
@@ -174,6 +178,7 @@ class Worker {
   bool stop_told_ = false;
   bool paused_ = false;
   Instant next_overdue_look_{};
+  Instant next_growth_look_{};
   EngineCounters before_;  // of the engines of earlier members
 
   std::jthread thread_;  // last

@@ -81,7 +81,11 @@ public class kafka_witness {
                 .all().get();
             case "partitions" -> admin.createPartitions(
                 Map.of(words[1], NewPartitions.increaseTo(Integer.parseInt(words[2])))).all().get();
-            case "delete" -> admin.deleteTopics(List.of(words[1])).all().get();
+            case "delete" -> {
+                admin.deleteTopics(List.of(words[1])).all().get();
+                if (producer != null) producer.close(Duration.ZERO);  // it would send to partitions that were
+                producer = null;
+            }
             case "set" -> admin.incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.TOPIC, words[1]),
                 List.of(new AlterConfigOp(new ConfigEntry(words[2], words[3]), AlterConfigOp.OpType.SET)))).all().get();
             case "deny" -> admin.createAcls(List.of(nobodyWrites(words[1]))).all().get();

@@ -31,6 +31,7 @@ using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_t, DestroyWith<rd_
 using ErrorPtr = std::unique_ptr<rd_kafka_error_t, DestroyWith<rd_kafka_error_destroy>>;
 using ConfPtr = std::unique_ptr<rd_kafka_conf_t, DestroyWith<rd_kafka_conf_destroy>>;
 using HeadersPtr = std::unique_ptr<rd_kafka_headers_t, DestroyWith<rd_kafka_headers_destroy>>;
+using TopicPtr = std::unique_ptr<rd_kafka_topic_t, DestroyWith<rd_kafka_topic_destroy>>;
 using MetadataPtr = std::unique_ptr<const rd_kafka_metadata_t, DestroyWith<rd_kafka_metadata_destroy>>;
 using AdminOptionsPtr = std::unique_ptr<rd_kafka_AdminOptions_t, DestroyWith<rd_kafka_AdminOptions_destroy>>;
 using GroupMetadataPtr =

@@ -25,8 +25,6 @@ struct Bell {
 };
 void ring_on(rd_kafka_queue_t* queue, Bell& bell);
 
-using TopicPtr = std::unique_ptr<rd_kafka_topic_t, DestroyWith<rd_kafka_topic_destroy>>;
-
 class RangeReader {
  public:
   static Result<std::unique_ptr<RangeReader>> open(std::shared_ptr<Admin> admin, Bell& bell);

@@ -256,6 +256,8 @@ Transactions::Step Transactions::send(const WriteOrder& order, Deadline deadline
       take_reports(Duration(10));
       err = hand_over(producer_.get(), record, number);
     }
+    if (err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && look_again(record.topic, deadline))
+      err = hand_over(producer_.get(), record, number);
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
       ++waiting_;
       continue;
@@ -264,6 +266,16 @@ Transactions::Step Transactions::send(const WriteOrder& order, Deadline deadline
     if (!refusal_of(err)) return {err, true, false, rd_kafka_err2str(err)};
   }
   return {};
+}
+
+// The partition is there (`refusals`), but it was added since the producer has looked at its topic.
+bool Transactions::look_again(const std::string& topic, Deadline deadline) {
+  const TopicPtr one(rd_kafka_topic_new(producer_.get(), topic.c_str(), nullptr));
+  const rd_kafka_metadata_t* read = nullptr;
+  const bool looked =
+      one && rd_kafka_metadata(producer_.get(), 0, one.get(), &read, left(deadline)) == RD_KAFKA_RESP_ERR_NO_ERROR;
+  const MetadataPtr ignored(read);
+  return looked;
 }
 
 void Transactions::take_reports(Duration wait) {

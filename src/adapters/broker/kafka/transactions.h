@@ -64,6 +64,7 @@ class Transactions {
   // What can be told before anything is sent. An error: not now.
   Result<std::vector<RefusedRecord>> refusals(const WriteOrder& order);
   Step send(const WriteOrder& order, Deadline deadline);
+  bool look_again(const std::string& topic, Deadline deadline);
   void take_reports(Duration wait);
   bool reported() const { return waiting_ == 0; }
   bool await_reports(Deadline deadline);
