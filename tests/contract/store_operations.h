@@ -10,6 +10,7 @@
 #include "codec/replay_header.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/outcomes.h"
 #include "tests/contract/store_contract.h"
 #include "tests/sim/sim_cluster.h"
 
@@ -111,6 +112,12 @@ class StoreOperations : public StoreContract {
     r.settings.canary = 0;
     return r;
   }
+  static OperationRequest of_ids(std::vector<std::string> which) {
+    OperationRequest r = request(OperationKind::kReplay);
+    r.query.reset();
+    r.ids = std::move(which);
+    return r;
+  }
   Operation plan(const OperationRequest& r) {
     auto planned = operations().plan(r, kAnn);
     EXPECT_TRUE(planned) << planned.error().message;
@@ -144,6 +151,14 @@ class StoreOperations : public StoreContract {
     const std::string value = outcome_value({mark.letter, mark.replays, verdict, now_});
     ASSERT_TRUE(cluster_.produce({{kOutcomesTopic, std::nullopt, mark.letter, value, {}}}));
   }
+  // What the worker says of everything that was sent to `orders` since the last call.
+  void answer_all(Verdict verdict) {
+    const auto sent = replays_in("orders");
+    for (; answered_ < sent.size(); ++answered_) answer(sent[answered_].first, verdict);
+    const auto taken = take_outcomes(store(), cluster_, 1000, now_);
+    ASSERT_TRUE(taken) << taken.error().message;
+    clock_.passed += Duration(1000);
+  }
   void letters(std::int64_t count) {
     std::vector<Arrival> all;
     for (std::int64_t n = 0; n < count; ++n) all.push_back(letter(n));
@@ -156,6 +171,7 @@ class StoreOperations : public StoreContract {
   Log log_{LogFormat::kText, LogLevel::kError};
   std::map<std::string, std::vector<Reader>> readers_{{"orders", {{"billing", "orders.replay.billing"}}}};
   int ids_ = 0;
+  std::size_t answered_ = 0;
 };
 
 }  // namespace bartleby::contract

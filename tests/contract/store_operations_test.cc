@@ -1,9 +1,6 @@
 // Operations on every store: plans, what they do to letters, and replays over crashes, with a simulated broker.
 #include "tests/contract/store_operations.h"
 
-#include "base/random.h"
-#include "office/outcomes.h"
-
 namespace bartleby::contract {
 namespace {
 
@@ -258,95 +255,6 @@ TEST_P(StoreOperations, APlanIsGoodForADay) {
   const Operation expired = *operations().get(planned.id).value();
   EXPECT_EQ(expired.note, "nobody started it within a day");
   EXPECT_EQ(expired.with(ItemResult::kSkipped), 1);
-}
-
-// Replays, discards, restores and purges of random selections, with processes that die before and after every write of
-// the store and of the broker: each letter is sent once for each of its lives, in key order, and counts stay exact.
-TEST_P(StoreOperations, RandomOperationsAndCrashesSendEachLetterOnceAndKeepCountsExact) {
-  Random random(20261117);
-  std::int64_t made = 0, crashes = 0, sent_in_all = 0;
-  std::map<std::pair<std::string, std::uint32_t>, int> sent;
-  std::map<std::int32_t, Offset> read_to;  // by partition: what the worker has handled
-  std::string running;
-  for (int round = 0; round < 250 && !HasFailure(); ++round) {
-    clock_.passed += Duration(1000);
-    now_ = clock_.now().wall;
-    if (made < 150 && random.chance(50)) {
-      std::vector<Arrival> fresh;
-      for (std::uint64_t i = random.below(8); i > 0; --i) fresh.push_back(letter(made++));
-      take_in(std::move(fresh));
-    }
-    const auto known = running.empty() ? std::optional<Operation>() : *operations().get(running);
-    if (!known || known->ended_at) {
-      OperationRequest r = request(static_cast<OperationKind>(random.chance(70) ? 0 : random.between(1, 3)));
-      if (r.kind != OperationKind::kReplay || random.chance(50))
-        r.query = parsed("key:customer-" + std::to_string(random.below(10)));
-      r.settings.canary = static_cast<std::uint32_t>(random.below(4));
-      r.settings.halt = {50, 5};
-      running = started(r).id;
-    } else if (known->state == OperationState::kHalted || known->state == OperationState::kPaused) {
-      ASSERT_TRUE(random.chance(70) ? operations().resume(running, kAnn) : operations().cancel(running, kAnn));
-    } else if (random.chance(10)) {
-      ASSERT_TRUE(random.chance(70) ? operations().pause(running, kAnn) : operations().cancel(running, kAnn));
-    }
-    const auto maybe_die = [&](bool) {
-      if (random.chance(12)) throw Crash{};
-    };
-    for (int lives = 0; lives < 3; ++lives) {
-      DyingStore dying_store(store());
-      DyingBroker dying_broker(cluster_);
-      dying_store.at_write = dying_broker.at_write = maybe_die;
-      try {
-        RunnerOptions o{.key = kKey};
-        o.limits.batch = random.between(1, 5);
-        o.limits.slice = random.between(1, 5);
-        OperationRunner runner(dying_broker, dying_store, log_, clock_, o);
-        runner.run_until_idle();
-        break;
-      } catch (const Crash&) {
-        ++crashes;
-        if (random.chance(10)) reopen();
-      }
-    }
-    // The worker: handles what is new, and a part of it dies again.
-    std::vector<Arrival> back;
-    for (std::int32_t p = 0; p < 2; ++p) {
-      std::map<std::string, Offset> last;
-      const auto records = cluster_.read({"orders", Partition(p)}, read_to[p], 1000, 1 << 30).value();
-      for (const LogRecord& record : records) {
-        read_to[p] = next(record.offset);
-        const auto mark = replay_mark(record, {kKey}, "orders");
-        ASSERT_TRUE(mark);
-        ++sent_in_all;
-        ASSERT_EQ((++sent[{mark->letter, mark->replays}]), 1) << "sent twice: " << mark->letter;
-        const std::int64_t n = std::stoll(record.value->substr(5));
-        const bool dies = random.chance(30) && mark->replays < 4;
-        answer(*mark, dies ? Verdict::kDead : Verdict::kApplied);
-        if (dies) back.push_back(letter(n, mark->replays));
-        // Of one batch of the worker's reading: letters of a key in the order of their first lives. Lives of different
-        // operations may follow each other in any order.
-        if (const auto before = last.find(*record.key + mark->operation); before != last.end()) {
-          ASSERT_LT(before->second, Offset(n)) << "out of order";
-        }
-        last[*record.key + mark->operation] = Offset(n);
-      }
-    }
-    take_in(std::move(back));
-    EXPECT_EQ(number("SELECT coalesce(sum(dead_count), 0) FROM dlq_summary"),
-              number("SELECT count(*) FROM job WHERE status = 1004"));
-    if (round % 10 == 0) expect_counts_are_exact();
-  }
-  expect_counts_are_exact();
-  // Nothing of what was taken is missing: every letter that is on its way has been sent in this life.
-  read([&](Connection& c) -> Result<void> {
-    auto page = letter_page(c, parsed("state:replaying"), now_, std::nullopt, 500);
-    if (!page) return std::unexpected(page.error());
-    for (const StoredLetter& one : page->letters)
-      EXPECT_EQ((sent[{one.id, one.replays + 1}]), 1) << "taken and not sent: " << one.id;
-    return {};
-  });
-  EXPECT_GT(crashes, 50);
-  EXPECT_GT(sent_in_all, 150);
 }
 
 }  // namespace

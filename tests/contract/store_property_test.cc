@@ -1,6 +1,7 @@
 // Random arrivals, changes and crashes; after every round the counts are those of the rows.
 #include "base/random.h"
 #include "office/sql.h"
+#include "tests/contract/rounds.h"
 #include "tests/contract/store_contract.h"
 
 namespace bartleby::contract {
@@ -88,7 +89,7 @@ TEST_P(StoreContract, CountsAreExactAfterRandomChangesAndCrashes) {
     ASSERT_TRUE(changed) << changed.error().message;
   };
 
-  for (int round = 0; round < 2000 && !HasFailure(); ++round) {
+  for (int round = 0; round < rounds() && !HasFailure(); ++round) {
     now_ += Duration(1000);
     const bool crash = random.chance(10);
     CrashingStore dying(store(), random.below(40));
@@ -112,10 +113,10 @@ TEST_P(StoreContract, CountsAreExactAfterRandomChangesAndCrashes) {
   }
   expect_counts_are_exact();
   // It went somewhere: otherwise it proves nothing.
-  EXPECT_GT(crashes, 100);
-  EXPECT_GT(done, 500);
-  EXPECT_GT(refused, 500);
-  EXPECT_GT(came_back, 100);
+  EXPECT_GT(crashes, rounds() / 20);
+  EXPECT_GT(done, rounds() / 4);
+  EXPECT_GT(refused, rounds() / 4);
+  EXPECT_GT(came_back, rounds() / 20);
 }
 
 }  // namespace

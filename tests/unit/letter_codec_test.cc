@@ -103,6 +103,10 @@ TEST(LetterId, DependsOnWhereTheMessageDiedAndOnNothingElse) {
   other.timestamp += Duration(1);
   EXPECT_NE(letter_id(other), letter_id(facts()));
   EXPECT_NE(message_id(other), message_id(facts()));
+  other = facts();
+  other.partition = Partition(other.partition.v + 1);
+  EXPECT_NE(letter_id(other), letter_id(facts())) << "two partitions count their offsets apart";
+  EXPECT_NE(message_id(other), message_id(facts()));
 }
 
 TEST(LetterId, DoesNotLetFieldsShift) {

@@ -1,0 +1,182 @@
+// Channels, consumers and the messages that were broadcast, on every store.
+#include "office/channels.h"
+#include "office/sql.h"
+#include "tests/contract/store_operations.h"
+
+namespace bartleby::contract {
+namespace {
+
+Channel channel(const std::string& id) {
+  return {.id = id, .name = "Channel " + id, .token = token_hash("secret-" + id), .partitions = 2, .created_at = {}};
+}
+
+Consumer consumer(const std::string& of, const std::string& id) {
+  Consumer c;
+  c.channel = of;
+  c.id = id;
+  c.name = "Consumer " + id;
+  c.url = "http://127.0.0.1:1/";
+  c.token = "token-" + id;
+  c.starts = "[3,4]";
+  return c;
+}
+
+TEST_P(StoreOperations, AChannelIsKeptWithTheHashOfItsTokenAndChangedInPlace) {
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  Channel other = channel("orders");
+  other.name = "Renamed";
+  other.partitions = 9;
+  write([&](Connection& c) { return put_channel(c, other, kAnn, now_ + Duration(5)); });
+  write([&](Connection& c) { return put_channel(c, channel("mails"), kAnn, now_); });
+  reopen();
+  read([&](Connection& c) -> Result<void> {
+    const auto found = find_channel(c, "orders");
+    EXPECT_TRUE(found && *found);
+    EXPECT_EQ((*found)->name, "Renamed");
+    EXPECT_EQ((*found)->partitions, 2) << "a channel keeps its partitions";
+    EXPECT_EQ((*found)->created_at, now_);
+    EXPECT_TRUE(is_token("secret-orders", (*found)->token));
+    EXPECT_FALSE(is_token("secret-mails", (*found)->token));
+    EXPECT_FALSE(is_token("", (*found)->token));
+    EXPECT_FALSE(find_channel(c, "nobody").value());
+    const auto all = all_channels(c);
+    EXPECT_EQ(all->size(), 2U);
+    EXPECT_EQ(all->front().id, "mails");
+    return {};
+  });
+  EXPECT_EQ(text("SELECT action || ':' || subject FROM audit_log ORDER BY seq"),
+            "make-channel:orders change-channel:orders make-channel:mails");
+}
+
+TEST_P(StoreOperations, AConsumerHasARowInTheSummaryFromItsRegistrationToItsEnd) {
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  write([&](Connection& c) { return put_consumer(c, consumer("orders", "billing"), kAnn, now_); });
+  EXPECT_EQ(text("SELECT consumerId || '|' || consumerName || '|' || channelName || '|' || dead_count"
+                 " FROM dlq_summary"),
+            "orders.billing|Consumer billing|Channel orders|0");
+  // A letter of it, with the names people gave.
+  Arrival dead = letter(1);
+  dead.letter.shelf.group = dead.letter.shelf.worker = "orders.billing";
+  take_in({dead});
+  read([&](Connection& c) -> Result<void> {
+    const auto status = dlq_status(c);
+    EXPECT_EQ(status->size(), 1U);
+    EXPECT_EQ(status->front().consumer_id, "billing");
+    EXPECT_EQ(status->front().channel_name, "Channel orders");
+    EXPECT_EQ(status->front().dead_count, 1);
+    return {};
+  });
+  const auto remove = [&](std::string_view id) {
+    Removed removed{};
+    write([&](Connection& c) -> Result<void> {
+      const auto gone = remove_consumer(c, "orders", id, kAnn, now_);
+      if (!gone) return std::unexpected(gone.error());
+      removed = *gone;
+      return {};
+    });
+    return removed;
+  };
+  EXPECT_EQ(remove("nobody"), Removed::kNotFound);
+  EXPECT_EQ(remove("billing"), Removed::kHasLetters);
+  EXPECT_EQ(number("SELECT count(*) FROM consumers"), 1);
+  change(dead.letter.id, LetterCause::kPurge);
+  EXPECT_EQ(remove("billing"), Removed::kDone);
+  EXPECT_EQ(number("SELECT count(*) FROM consumers"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM dlq_summary"), 0);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, AConsumerThatIsPutAgainKeepsWhereItBeganAndItsDead) {
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  write([&](Connection& c) { return put_consumer(c, consumer("orders", "billing"), kAnn, now_); });
+  Arrival dead = letter(1);
+  dead.letter.shelf.group = dead.letter.shelf.worker = "orders.billing";
+  take_in({dead});
+  Consumer other = consumer("orders", "billing");
+  other.name = "Renamed";
+  other.url = "https://pay.example/hook";
+  other.retry = R"({"max_retries":2})";
+  other.reject = "[400]";
+  other.starts = "[0,0]";
+  other.paused = true;
+  write([&](Connection& c) { return put_consumer(c, other, kAnn, now_ + Duration(5)); });
+  write([&](Connection& c) { return put_consumer(c, consumer("mails", "billing"), kAnn, now_); });
+  reopen();
+  read([&](Connection& c) -> Result<void> {
+    const auto found = find_consumer(c, "orders", "billing");
+    EXPECT_TRUE(found && *found);
+    EXPECT_EQ((*found)->name, "Renamed");
+    EXPECT_EQ((*found)->url, other.url);
+    EXPECT_EQ((*found)->retry, other.retry);
+    EXPECT_EQ((*found)->reject, other.reject);
+    EXPECT_EQ((*found)->starts, "[3,4]");
+    EXPECT_EQ((*found)->token, "token-billing");
+    EXPECT_TRUE((*found)->paused);
+    EXPECT_EQ((*found)->created_at, now_);
+    EXPECT_EQ(consumers_of(c, "orders")->size(), 1U);
+    EXPECT_EQ(consumers_of(c, "")->size(), 2U);
+    EXPECT_FALSE(find_consumer(c, "mails", "nobody").value());
+    return {};
+  });
+  EXPECT_EQ(text("SELECT consumerName || dead_count FROM dlq_summary WHERE consumerId = 'orders.billing'"), "Renamed1");
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, ChannelsAndConsumersAreBounded) {
+  write([&](Connection& c) -> Result<void> {
+    for (std::int64_t n = 0; n < kMostChannels; ++n)
+      BARTLEBY_TRY(put_channel(c, channel("c" + std::to_string(n)), kAnn, now_));
+    for (std::int64_t n = 0; n < kMostConsumers; ++n)
+      BARTLEBY_TRY(put_consumer(c, consumer("c0", "k" + std::to_string(n)), kAnn, now_));
+    return {};
+  });
+  const auto more = store().write([&](Connection& c) { return put_channel(c, channel("x"), kAnn, now_); });
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code, ErrorCode::kTooLarge);
+  const auto one = store().write([&](Connection& c) { return put_consumer(c, consumer("c0", "x"), kAnn, now_); });
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code, ErrorCode::kTooLarge);
+  write([&](Connection& c) { return put_channel(c, channel("c7"), kAnn, now_); });  // one that is there
+  write([&](Connection& c) { return put_consumer(c, consumer("c0", "k7"), kAnn, now_); });
+}
+
+TEST_P(StoreOperations, AMessageIsKnownByItsIdFromBeforeItIsWritten) {
+  const ChannelMessage message{"orders", "m1", std::string(32, '\2'), Partition(1), Offset(8), std::nullopt, "a/b"};
+  const auto look = [&](std::string_view channel) {
+    std::optional<ChannelMessage> out;
+    read([&](Connection& c) -> Result<void> {
+      auto found = find_message(c, channel, "m1");
+      if (!found) return std::unexpected(found.error());
+      out = std::move(*found);
+      return {};
+    });
+    return out;
+  };
+  write([&](Connection& c) { return begin_message(c, message, now_); });
+  reopen();
+  ASSERT_TRUE(look("orders"));
+  EXPECT_EQ(look("orders")->at, std::nullopt);
+  EXPECT_EQ(look("orders")->hash, message.hash);
+  EXPECT_EQ(look("orders")->partition, Partition(1));
+  EXPECT_EQ(look("orders")->from, Offset(8));
+  EXPECT_EQ(look("orders")->content_type, "a/b");
+  EXPECT_FALSE(look("mails")) << "ids are a channel's own";
+  write([&](Connection& c) { return place_message(c, "orders", "m1", Offset(9)); });
+  EXPECT_EQ(look("orders")->at, Offset(9));
+  ChannelMessage second = message;
+  second.id = "m2";
+  write([&](Connection& c) { return begin_message(c, second, now_ + kMessagesKept); });
+  EXPECT_FALSE(look("orders")) << "forgotten after its time";
+  EXPECT_EQ(number("SELECT count(*) FROM channel_messages"), 1);
+}
+
+TEST_P(StoreOperations, ANewConsumerBeginsAtTheEndOfItsChannelAndOneThatHasWorkedGoesOn) {
+  ASSERT_TRUE(cluster_.produce({{"orders", Partition(1), "k", "v", {}}, {"orders", Partition(1), "k", "v", {}}}));
+  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.billing").value(), "[0,2]");
+  ASSERT_TRUE(cluster_.produce({{"orders", Partition(0), "k", "v", {}}}));
+  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.billing").value(), "[0,2]") << "asked twice, it is the same";
+  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.mail").value(), "[1,2]");
+}
+
+}  // namespace
+}  // namespace bartleby::contract

@@ -1,0 +1,203 @@
+// Replays, edits and selections at the edges where other tools have lost, doubled or hidden letters.
+#include "base/random.h"
+#include "tests/contract/store_operations.h"
+
+namespace bartleby::contract {
+namespace {
+
+TEST_P(StoreOperations, AnEditedReplaySendsOneRecordAndNotTheOriginalBesideIt) {
+  letters(1);
+  OperationRequest r = of_ids({letter(0).letter.id});
+  r.settings.edit = R"([{"op":"replace","path":"/n","value":7}])";
+  const Operation operation = started(r);
+  run(operation);
+  reopen();
+  run(operation);  // after a restart there is nothing left to send
+  ASSERT_EQ(replays_in("orders").size(), 1U);
+  EXPECT_EQ(replays_in("orders").front().second.value, R"({"n":7})");
+  answer_all(Verdict::kApplied);
+  EXPECT_EQ(run(operation).state, OperationState::kDone);
+  EXPECT_EQ(get(letter(0).letter.id).state, LetterState::kResolved) << "what was edited is followed to its end";
+  EXPECT_EQ(replays_in("orders").size(), 1U);
+}
+
+TEST_P(StoreOperations, ASecondEditChangesWhatCameBackFromTheFirst) {
+  letters(1);
+  OperationRequest r = of_ids({letter(0).letter.id});
+  r.settings.edit = R"([{"op":"add","path":"/first","value":1}])";
+  run(started(r));
+  const std::string once = R"({"n":0,"first":1})";
+  ASSERT_EQ(replays_in("orders").front().second.value, once);
+  answer_all(Verdict::kDead);
+  Arrival back = letter(0, 1);
+  back.payload.value = once;
+  ASSERT_EQ(take_in({back}).came_back, 1U);
+  r.settings.edit = R"([{"op":"add","path":"/second","value":2}])";
+  run(started(r));
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[1].second.value, R"({"n":0,"first":1,"second":2})");
+  EXPECT_EQ(sent[1].first.replays, 2U);
+  answer_all(Verdict::kApplied);
+  EXPECT_EQ(get(letter(0).letter.id).state, LetterState::kResolved);
+}
+
+TEST_P(StoreOperations, WhatIsResolvedAlreadyIsNeverSentAgain) {
+  letters(4);
+  const auto resolve = [&](std::int64_t n) {
+    change(letter(n).letter.id, LetterCause::kReplay);
+    change(letter(n).letter.id, LetterCause::kSucceeded);
+  };
+  resolve(0);
+  const Operation planned = plan(request(OperationKind::kReplay, "-state:archived"));
+  EXPECT_EQ(planned.letters, 3);
+  EXPECT_EQ(planned.report.excluded, (std::vector<Excluded>{{"it is resolved", 1}}));
+  resolve(1);  // between plan and start
+  ASSERT_TRUE(operations().start(planned.id, kAnn));
+  EXPECT_EQ(run(planned).with(ItemResult::kSkipped), 1);
+  EXPECT_EQ(operations().results(planned.id, ItemResult::kSkipped, std::nullopt, 9)->front().letter_id,
+            letter(1).letter.id);
+  EXPECT_EQ(replays_in("orders").size(), 2U);
+  EXPECT_EQ(get(letter(1).letter.id).state, LetterState::kResolved);
+  const Operation by_id = plan(of_ids({letter(0).letter.id, letter(1).letter.id}));
+  EXPECT_EQ(by_id.letters, 0);
+  EXPECT_EQ(by_id.report.excluded, (std::vector<Excluded>{{"it is resolved", 2}}));
+}
+
+TEST_P(StoreOperations, AllMeansEverythingThatMatchesAndNotOnePage) {
+  const auto many = static_cast<std::int64_t>(2 * kMaxPage + 3);
+  letters(many);
+  const Operation operation = started(request(OperationKind::kReplay, "worker:billing"));
+  EXPECT_EQ(operation.letters, many);
+  EXPECT_EQ(run(operation).with(ItemResult::kSent), many);
+  EXPECT_EQ(replays_in("orders").size(), static_cast<std::size_t>(many));
+  EXPECT_EQ(count("state:open").value, 0);
+  // And not what died after the plan: that was not in what people saw.
+  take_in({letter(many)});
+  const Operation second = plan(request(OperationKind::kDiscard, "worker:billing"));
+  take_in({letter(many + 1)});
+  ASSERT_TRUE(operations().start(second.id, kAnn));
+  EXPECT_EQ(run(second).with(ItemResult::kSucceeded), 1);
+  EXPECT_EQ(get(letter(many + 1).letter.id).state, LetterState::kOpen);
+}
+
+TEST_P(StoreOperations, AnEmptySelectionDoesNothingAndIsOver) {
+  for (const OperationKind kind :
+       {OperationKind::kReplay, OperationKind::kDiscard, OperationKind::kRestore, OperationKind::kPurge}) {
+    const Operation nothing = started(request(kind, "worker:nobody"));
+    EXPECT_EQ(nothing.letters, 0);
+    EXPECT_EQ(run(nothing).state, OperationState::kDone) << name(kind);
+  }
+  letters(2);
+  OperationRequest neither = of_ids({});
+  EXPECT_EQ(operations().plan(neither, kAnn).error().code, ErrorCode::kInvalid) << "nothing named is not everything";
+  const Operation unknown = started(of_ids({"ltr_nobody"}));
+  EXPECT_EQ(unknown.letters, 0);
+  EXPECT_EQ(unknown.report.excluded, (std::vector<Excluded>{{"there is no such letter", 1}}));
+  EXPECT_EQ(run(unknown).state, OperationState::kDone);
+  EXPECT_EQ(count("state:open").value, 2);
+  EXPECT_TRUE(replays_in("orders").empty());
+}
+
+TEST_P(StoreOperations, LettersOfOneOffsetInTwoPartitionsAreTwoAndGoBackToTheirOwn) {
+  std::vector<Arrival> both;
+  for (const int p : {0, 1}) {
+    Arrival one = letter(5);
+    LetterFacts place;
+    place.cluster = "test";
+    place.topic = "orders";
+    place.partition = Partition(p);
+    place.offset = Offset(5);
+    place.timestamp = timestamp_ms(1'700'000'000'005);
+    one.letter.lineage = message_id(place);
+    place.group = "billing";
+    one.letter.id = letter_id(place);
+    one.letter.origin = Place{Partition(p), Offset(5)};
+    one.letter.job = Place{Partition(p), Offset(5)};
+    both.push_back(std::move(one));
+  }
+  ASSERT_NE(both[0].letter.id, both[1].letter.id);
+  EXPECT_EQ(take_in(both).stored, 2U);
+  EXPECT_EQ(number("SELECT count(DISTINCT id) FROM job"), 2);
+  run(started(request(OperationKind::kReplay)));
+  for (const int p : {0, 1}) {
+    const auto records = cluster_.read({"orders", Partition(p)}, Offset(0), 10, 1 << 20).value();
+    ASSERT_EQ(records.size(), 1U) << "partition " << p;
+    EXPECT_EQ(replay_mark(records[0], {kKey}, "orders")->letter, both[static_cast<std::size_t>(p)].letter.id);
+  }
+}
+
+TEST_P(StoreOperations, ALetterOfEveryFormIsSentAsTheBareMessage) {
+  std::vector<Arrival> all;
+  const Timestamp sent_at = timestamp_ms(1'700'000'000'000);
+  Random random(3);
+  std::string value(3000, '\0');  // of no use to a compressor: it takes parts
+  for (char& c : value) c = static_cast<char>(random.below(256));
+  const LogRecord message{Offset(0), sent_at, "k", value, {{"tenant", "acme"}}};
+  for (const LetterForm form :
+       {LetterForm::kWhole, LetterForm::kStackCut, LetterForm::kCompressed, LetterForm::kParts}) {
+    LetterFacts facts;
+    facts.cluster = "test";
+    facts.topic = "orders";
+    facts.offset = Offset(static_cast<std::int64_t>(all.size()));
+    facts.timestamp = message.timestamp;
+    facts.group = facts.worker = "billing";
+    facts.error = {"E", "m", "at f"};
+    std::vector<LogRecord> records;
+    for (const Record& out : letter_records(facts, message, form, {"orders.dlq", 1, 1000}))
+      records.push_back(
+          {Offset(static_cast<std::int64_t>(records.size())), timestamp_ms(9), out.key, out.value, out.headers});
+    EXPECT_EQ(records.size() > 1, form == LetterForm::kParts);
+    auto whole = join_letter(records);
+    ASSERT_TRUE(whole) << whole.error().message;
+    all.push_back(arrival_of({"orders.dlq", Partition(0)}, Offset(0), timestamp_ms(9), std::move(*whole)));
+  }
+  take_in(std::move(all));
+  run(started(request(OperationKind::kReplay)));
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 4U);
+  for (const auto& [mark, record] : sent) {
+    EXPECT_EQ(record.key, message.key);
+    EXPECT_EQ(record.value, message.value);
+    ASSERT_EQ(record.headers.size(), 2U);
+    EXPECT_EQ(record.headers[0], message.headers[0]);
+  }
+}
+
+TEST_P(StoreOperations, TheLatestErrorIsShownAndComesFirst) {
+  letters(3);
+  change(letter(0).letter.id, LetterCause::kReplay);
+  Arrival back = letter(0, 1);
+  back.letter.error_type = "NewError";
+  back.letter.died_at = now_;
+  take_in({back});
+  EXPECT_EQ(ids("").front(), letter(0).letter.id);
+  EXPECT_EQ(get(letter(0).letter.id).error_type, "NewError");
+  EXPECT_EQ(ids("error:NewError"), (std::vector<std::string>{letter(0).letter.id}));
+  EXPECT_EQ(ids("error:TimeoutError").size(), 2U) << "found by what it died of last";
+}
+
+TEST_P(StoreOperations, NumbersBeyondADoubleStayExact) {
+  constexpr std::int64_t kOdd = (std::int64_t{1} << 53) + 1;
+  Arrival large = letter(1);
+  large.letter.origin = Place{Partition(1), Offset(kOdd)};
+  large.letter.job = Place{Partition(1), Offset(kOdd)};
+  large.payload.value = R"({"id":9007199254740993,"amount":0.10})";
+  take_in({large});
+  EXPECT_EQ(get(large.letter.id).origin->offset, Offset(kOdd));
+  EXPECT_EQ(text("SELECT id FROM job"), "1-9007199254740993");
+  OperationRequest r = of_ids({large.letter.id});
+  r.settings.edit = R"([{"op":"test","path":"/id","value":9007199254740993},{"op":"add","path":"/by","value":"ann"}])";
+  run(started(r));
+  ASSERT_EQ(replays_in("orders").size(), 1U);
+  EXPECT_EQ(replays_in("orders").front().second.value, R"({"id":9007199254740993,"amount":0.10,"by":"ann"})");
+  r.settings.edit = R"([{"op":"test","path":"/id","value":9007199254740992}])";
+  answer_all(Verdict::kDead);
+  Arrival back = letter(1, 1);
+  back.payload.value = large.payload.value;
+  take_in({back});
+  EXPECT_EQ(run(started(r)).with(ItemResult::kSkipped), 1) << "the number beside it is another number";
+}
+
+}  // namespace
+}  // namespace bartleby::contract
