@@ -26,6 +26,8 @@ int main(int argc, char** argv) {
       {"embedded_append_256_batched", embedded_append_256_batched},
       {"embedded_worker", embedded_worker},
       {"embedded_worker_pooled", embedded_worker_pooled},
+      {"kafka_noop", kafka_noop},
+      {"kafka_noop_pooled", kafka_noop_pooled},
       {"intake", intake},
       {"dlq_status", dlq_status},
       {"push", push},
