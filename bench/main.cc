@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
       {"http_append", http_append},
       {"embedded_worker", embedded_worker},
       {"embedded_worker_pooled", embedded_worker_pooled},
+      {"kafka_noop", kafka_noop},
+      {"kafka_noop_pooled", kafka_noop_pooled},
       {"intake", intake},
       {"dlq_status", dlq_status},
       {"push", push},
