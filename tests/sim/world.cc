@@ -165,6 +165,7 @@ void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
   p.thawing.clear();
   p.frozen = false;
   ++p.incarnation;
+  last_crash_ = scheduler_.now();
   scheduler_.after(Duration(random_.between(10, healed_ ? 500 : 8000)), [this, &p] { start(p); });
 }
 
@@ -412,8 +413,12 @@ RunResult World::run() {
     done = finished();
   }
   if (checker_.violation().empty() && done) {  // and now a clean end
-    // First: who comes up late tells of his death, and the owner erases that.
-    scheduler_.run_for(Duration(10000));
+    // First: who comes up late tells of his death, and the owner erases that. A handler of before may still die here.
+    const Instant latest = scheduler_.now() + Duration(120000);
+    for (Instant quiet = scheduler_.now() + Duration(10000); scheduler_.now() < std::min(quiet, latest);) {
+      scheduler_.run_for(Duration(1000));
+      quiet = std::max(quiet, last_crash_ + Duration(10000));
+    }
     for (auto& p : processes_) stop(*p);
     scheduler_.run_for(Duration(120000));
     for (auto& p : processes_)

@@ -169,6 +169,7 @@ class World {
   std::uint64_t hash_ = 0;
   Instant outage_until_{};
   Instant down_until_{};  // people keep all processes down
+  Instant last_crash_{};
   bool healed_ = false;
   bool foreign_ = false;  // a tool has written metadata that is not ours
 };
