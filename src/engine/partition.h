@@ -239,7 +239,6 @@ class PartitionEngine {
   std::size_t in_memory() const { return entries_.size(); }
   std::size_t memory_bytes() const;
   std::uint32_t dlq() const { return dlq_; }
-  Timestamp oldest_waiting() const;
   const TopicTraits& traits() const { return traits_; }
   DestinationId journal_destination() const { return {DestinationType::kJournal, ref_.index}; }
 
@@ -304,6 +303,7 @@ class PartitionEngine {
   void parked_durably(std::uint32_t e);
   void add_pending(std::uint32_t e);
   void doom(std::uint32_t e, Reason reason);
+  bool retention_over(const Entry& e, std::int64_t tenths) const;
   bool expiring(const Entry& e) const;
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
@@ -369,6 +369,7 @@ class PartitionEngine {
   Offset log_start_{0}, log_end_{0};
   std::uint64_t log_bytes_ = 0;
   Instant next_log_look_{};
+  bool half_over_ = false;  // of the retention of what waits, at the last look
   Offset lost_below_{0};  // messages below are known to be gone
   bool trusted_ = false;  // metadata and journal agree
   std::map<Lane, Offset> heads_found_;

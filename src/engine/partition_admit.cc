@@ -206,8 +206,7 @@ void PartitionEngine::update_intake() {
   if (phase_ == Phase::kRunning) {
     const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
     const bool many = parked() >= c.max_parked;
-    bool far = window_.end().v - lowest.v >= c.max_window;
-    if (traits_.retention && any_slow()) far = far || shared_.now.wall - oldest_waiting() > *traits_.retention / 2;
+    const bool far = window_.end().v - lowest.v >= c.max_window || (half_over_ && any_slow());
     if (shared_.bytes >= c.max_bytes - c.max_bytes / 4) evict_held(c.max_bytes / 4);
     limit = many || far;
     if (limit && !at_limit_)

@@ -256,14 +256,6 @@ std::size_t PartitionEngine::memory_bytes() const {
          listed_.bytes() + window_.bytes();
 }
 
-Timestamp PartitionEngine::oldest_waiting() const {
-  if (!any_slow()) return shared_.now.wall;
-  const LaneState& l = lanes_[lowest_slow()];
-  // What is kept on purpose waits for people, and does not hold up the partition.
-  if (l.head == kNone || entries_[l.head].state == State::kKept) return shared_.now.wall;
-  return entries_[l.head].timestamp;
-}
-
 void Shared::suspend(DestinationId id) {
   Destination& d = destinations[id];
   d.pause = std::clamp(d.pause * 2, Duration(1000), Duration(60000));
