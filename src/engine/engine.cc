@@ -71,8 +71,7 @@ void Engine::take(const Event& event) {
           if (p == nullptr) {
             ++shared_.counters.stale_replies;
             if constexpr (std::is_same_v<T, JournalIn>)
-              for (const JournalItem& item : in.items)
-                if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+              for (const JournalItem& item : in.items) shared_.free_story(item.story);
           } else if constexpr (std::is_same_v<T, EndIn>) {
             p->end_reached(in.next);
           } else if constexpr (std::is_same_v<T, OutOfRangeIn>) {
@@ -113,8 +112,7 @@ void Engine::take(const LostIn& in) {
 
 void Engine::drop_records(std::span<const RecordRef> records) {
   ++shared_.counters.stale_replies;
-  for (const RecordRef& r : records)
-    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+  for (const RecordRef& r : records) shared_.free_slot(r.slot);
 }
 
 void Engine::take(const RecordsIn& in) {

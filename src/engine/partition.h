@@ -370,8 +370,8 @@ class PartitionEngine {
   std::uint64_t log_bytes_ = 0;
   Instant next_log_look_{};
   bool half_over_ = false;  // of the retention of what waits, at the last look
-  Offset lost_below_{0};  // messages below are known to be gone
-  bool trusted_ = false;  // metadata and journal agree
+  Offset lost_below_{0};    // messages below are known to be gone
+  bool trusted_ = false;    // metadata and journal agree
   std::map<Lane, Offset> heads_found_;
   std::set<Offset> solos_found_;
   std::vector<JournalItem> heads_now_;

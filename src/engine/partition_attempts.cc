@@ -192,7 +192,7 @@ void PartitionEngine::completed(const Completion& c) {
     if (success) {
       if (shared_.guard.succeeded(ref_, entries_[i].offset, entries_[i].facts != kNone, shared_.now.steady))
         shared_.alarm(AlarmType::kGuardClosed, ref_, entries_[i].offset);
-      if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
+      shared_.free_story(o.story);
       if (o.emit != kNone) {
         Facts& f = facts_[facts_of(i)];
         f.emits = true;
@@ -201,7 +201,7 @@ void PartitionEngine::completed(const Completion& c) {
       }
       finish(i, o.fate);
     } else {
-      if (o.emit != kNone) shared_.out->free_emits.push_back(o.emit);
+      shared_.free_emit(o.emit);
       failed(i, o);
     }
   }
@@ -294,11 +294,11 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
     shared_.guard.probe_gone();
   }
   if (shared_.guard.open() && !is_final(kind) && !mutant(Mutant::kOpenGuardCountsAttempts)) {
-    if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
+    shared_.free_story(o.story);
     return;  // nobody's fault: it goes back to the queue, no attempt counted
   }
   Facts& f = facts_[facts_of(i)];
-  if (f.story != kNone) shared_.out->free_stories.push_back(f.story);
+  shared_.free_story(f.story);
   f.story = o.story;
   f.kind = kind;
   f.last_failure = f.attempts == 0 && f.throttled_ms == 0 ? now.wall : std::max(now.wall, f.first_failure);
@@ -456,7 +456,8 @@ void PartitionEngine::look_at_retention() {
   each_slow([&](std::uint32_t lane) {
     const std::uint32_t head = lanes_[lane].head;
     // What is kept on purpose waits for people, and does not hold up the partition.
-    if (head != kNone && entries_[head].state != State::kKept) half_over_ = half_over_ || retention_over(entries_[head], 5);
+    if (head != kNone && entries_[head].state != State::kKept)
+      half_over_ = half_over_ || retention_over(entries_[head], 5);
     const std::uint32_t i = lanes_[lane].current;
     const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
     if (waits && expiring(entries_[i])) chosen.push_back(i);

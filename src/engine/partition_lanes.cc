@@ -228,7 +228,7 @@ void PartitionEngine::drop_facts(Entry& e) {
   if (e.facts == kNone) return;
   Facts& f = facts_[e.facts];
   if (f.timer.slot != 0xffff) timers_.remove(e.facts);
-  if (f.story != kNone) shared_.out->free_stories.push_back(f.story);
+  shared_.free_story(f.story);
   if (f.emits) drop_emitted(f);
   facts_.free(e.facts);
   e.facts = kNone;

@@ -112,12 +112,10 @@ void PartitionEngine::forget_live() {
   for (auto& [lane, after] : after_)
     for (const RecordRef& r : after.records) {
       shared_.bytes -= r.size;
-      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+      shared_.free_slot(r.slot);
     }
-  for (const auto& [offset, note] : notes_)
-    if (note.story != kNone) shared_.out->free_stories.push_back(note.story);
-  for (const JournalItem& item : found_entries_)
-    if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+  for (const auto& [offset, note] : notes_) shared_.free_story(note.story);
+  for (const JournalItem& item : found_entries_) shared_.free_story(item.story);
   if (sweeping_) shared_.out->others.push_back(CancelSweep{ref_, sweep_serial_});
   entries_ = {};
   facts_ = {};

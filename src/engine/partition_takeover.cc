@@ -110,8 +110,7 @@ void PartitionEngine::log_read(const LogIn& in) {
 
 void PartitionEngine::journal_read(const JournalIn& in) {
   const auto drop_stories = [this](const std::vector<JournalItem>& items) {
-    for (const JournalItem& item : items)
-      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+    for (const JournalItem& item : items) shared_.free_story(item.story);
   };
   if (in.tail || phase_ == Phase::kRunning) {  // somebody else's death
     drop_stories(in.items);
@@ -261,7 +260,7 @@ void PartitionEngine::sort_entries(bool trusted) {
       covered = at == heads_found_.end() || at->second > m->offset;
     }
     if (below || covered) {
-      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+      shared_.free_story(item.story);
       if (!below || !mutant(Mutant::kEntriesBelowLowKept)) add_stray(item.entry);
       continue;
     }

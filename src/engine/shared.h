@@ -66,17 +66,27 @@ struct Shared {
     return at != destinations.end() && at->second.suspended;
   }
 
+  // What the pump keeps for the engine is given back; kNone is nothing.
+  void free_slot(std::uint32_t slot) { give_back(slot, out->free_slots); }
+  void free_story(std::uint32_t story) { give_back(story, out->free_stories); }
+  void free_emit(std::uint32_t emit) { give_back(emit, out->free_emits); }
+
   // An outcome that nobody waits for gives back what it names.
   void drop(const std::optional<Ending>& ending) {
     if (!ending) return;
-    if (ending->story != kNone) out->free_stories.push_back(ending->story);
-    if (ending->emit != kNone) out->free_emits.push_back(ending->emit);
+    free_story(ending->story);
+    free_emit(ending->emit);
   }
 
   void suspend(DestinationId id);
   void works(DestinationId id);
 
   bool over_budget() const { return bytes >= config.max_bytes; }
+
+ private:
+  static void give_back(std::uint32_t number, std::vector<std::uint32_t>& list) {
+    if (number != kNone) list.push_back(number);
+  }
 };
 
 }  // namespace bartleby

@@ -144,6 +144,8 @@ class World {
   void give_orders(Process& p);
   void change_settings(Process& p);
   void ask_why();
+  void ask_for(const Engine& engine, const PartitionEngine& owner, const WaitingMessage& m, Now now);
+  void ask_for(const Engine& engine, const PartitionEngine& partition, const Process& p);
   bool finished();
 
   void say(const std::string& text);
