@@ -199,7 +199,6 @@ class PartitionEngine {
   bool dispatch_probe();
   bool run_suspect();
   void order(const ParkedOrder& order);
-  void look_at_retention();
 
   // ---- writes (partition_items.cc, partition_cut.cc, partition_written.cc)
   void choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items, bool probe_only,
@@ -217,6 +216,7 @@ class PartitionEngine {
   void lost();  // gives back what it holds
   bool handing_over() const { return handing_over_; }
 
+  void look_at_retention();
   void tick();
   Instant next_wakeup() const;
   bool wants_write(Instant& at) const;

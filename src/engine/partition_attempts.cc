@@ -435,46 +435,6 @@ void PartitionEngine::order(const ParkedOrder& o) {
   }
 }
 
-// Whether so much of the time, or of the bytes, is over after which retention deletes a message.
-bool PartitionEngine::retention_over(const Entry& e, std::int64_t tenths) const {
-  if (traits_.retention && shared_.now.wall - e.timestamp >= *traits_.retention * tenths / 10) return true;
-  if (!traits_.retention_bytes || log_bytes_ == 0 || log_end_ <= log_start_ || e.offset < log_start_) return false;
-  const auto per_offset = static_cast<double>(log_bytes_) / static_cast<double>(log_end_.v - log_start_.v);
-  return per_offset * static_cast<double>(log_end_.v - e.offset.v) >=
-         static_cast<double>(tenths) / 10 * static_cast<double>(*traits_.retention_bytes);
-}
-
-// A waiting message that retention is about to delete is handed over while it can still be read.
-bool PartitionEngine::expiring(const Entry& e) const {
-  return (e.facts == kNone || !facts_[e.facts].with_record) && retention_over(e, 8);
-}
-
-void PartitionEngine::look_at_retention() {
-  if (!traits_.retention && !traits_.retention_bytes) return;
-  std::vector<std::uint32_t> chosen;
-  half_over_ = false;
-  each_slow([&](std::uint32_t lane) {
-    const std::uint32_t head = lanes_[lane].head;
-    // What is kept on purpose waits for people, and does not hold up the partition.
-    if (head != kNone && entries_[head].state != State::kKept)
-      half_over_ = half_over_ || retention_over(entries_[head], 5);
-    const std::uint32_t i = lanes_[lane].current;
-    const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
-    if (waits && expiring(entries_[i])) chosen.push_back(i);
-  });
-  for (const std::uint32_t i : chosen) {
-    if (entries_[i].state == State::kParked) {
-      timers_.remove(entries_[i].facts);
-    } else {  // nobody may dead-letter it: the journal takes the message itself
-      --kept_;
-      facts_[entries_[i].facts].with_record = true;
-      entries_[i].flags |= kDoomed;
-    }
-    entries_[i].state = State::kQueued;
-    advance(entries_[i].lane);
-  }
-}
-
 bool PartitionEngine::suspicious(const Entry& e) const {
   if (obituaries_.empty()) return false;
   const auto at = obituaries_.find(e.offset);
