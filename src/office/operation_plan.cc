@@ -6,6 +6,7 @@
 
 #include "codec/json_patch.h"
 #include "codec/operation_text.h"
+#include "codec/topic_name.h"
 #include "codec/utf8.h"
 #include "office/audit.h"
 #include "office/letters.h"
@@ -220,6 +221,8 @@ class Planner {
     const std::string& group = letter.shelf.group;
     if (!request_.settings.to.empty()) return Target{topic, request_.settings.to, group};
     if (topic.empty()) return exclude("it is not known where it came from; name a topic with to"), std::nullopt;
+    // Whoever can write to a dlq could have others write to a journal.
+    if (is_kept_topic(topic)) return exclude("it names a topic of Bartleby's own, which takes no messages"), std::nullopt;
     auto [known, fresh] = readers_of_.try_emplace(topic);
     if (fresh) known->second = readers_(topic);
     const std::vector<Reader>& readers = known->second;

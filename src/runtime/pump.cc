@@ -50,11 +50,17 @@ std::vector<std::pair<PartitionRef, TopicPartition>> Pump::partitions() const {
 }
 
 std::vector<ParkedMessage> Pump::parked(const ParkedFilter& filter, Now now, std::size_t limit) const {
+  std::map<TopicPartition, PartitionRef> in_order;
+  for (const auto& [index, p] : places_)
+    if ((!filter.tp || *filter.tp == p.tp) && (!filter.after || p.tp >= filter.after->first)) in_order[p.tp] = p.ref;
   std::vector<ParkedMessage> found;
-  for (const auto& [index, p] : places_) {
-    if (filter.tp && *filter.tp != p.tp) continue;
-    for (WaitingMessage& w : waiting_messages(engine_, p.ref, now, filter.offset, filter.kind, limit - found.size())) {
-      ParkedMessage m{.tp = p.tp, .waiting = w, .key = {}, .in_memory = w.slot != kNone, .error = {}};
+  for (const auto& [tp, ref] : in_order) {
+    const bool within = filter.after && tp == filter.after->first;
+    const std::size_t wanted = within ? SIZE_MAX : limit - found.size();
+    for (WaitingMessage& w : waiting_messages(engine_, ref, now, filter.offset, filter.kind, wanted)) {
+      if (within && w.offset <= filter.after->second) continue;
+      if (found.size() >= limit) return found;
+      ParkedMessage m{.tp = tp, .waiting = w, .key = {}, .in_memory = w.slot != kNone, .error = {}};
       if (m.in_memory) m.key = slots_[w.slot].record->key;
       if (w.story != kNone) m.error = stories_[w.story].error;
       found.push_back(std::move(m));

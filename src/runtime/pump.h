@@ -86,6 +86,7 @@ struct ParkedFilter {
   std::optional<TopicPartition> tp;
   std::optional<Offset> offset;
   std::optional<Kind> kind;
+  std::optional<std::pair<TopicPartition, Offset>> after;  // those that come later than this one
 };
 
 class Pump {
@@ -115,6 +116,7 @@ class Pump {
   std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
   std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
   // Messages that wait for their next attempt, or for people; at most `limit`.
+  // In the order of topic, partition and offset.
   std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;
   std::vector<PinnedMessage> pinned(const Explanation& explanation) const;
   bool has_handled() const { return !handled_.empty(); }

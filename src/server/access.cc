@@ -105,6 +105,12 @@ std::optional<Response> AccessControl::admit(Request& request, const Access& wan
   return std::nullopt;
 }
 
+bool AccessControl::still_admits(const Request& request, Scope wanted) {
+  const Found found = identify(request);
+  if (!found) return found.error().status == 503 || found.error().status == 429;
+  return *found && (*found)->scopes.has_any(Scopes{wanted});
+}
+
 AccessControl::Found AccessControl::identify(const Request& request) {
   const bool internal = options_.internal && request.path.starts_with(kInternal);
   if (internal) {

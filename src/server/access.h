@@ -47,6 +47,10 @@ class AccessControl {
   // Sets the caller; an answer where they may not.
   std::optional<Response> admit(Request& request, const Access& wanted);
 
+  // Whether a stream that was admitted may go on: keys and sessions end while it is open. A store that does not answer
+  // ends nothing, nor do the wrong keys of a neighbour.
+  bool still_admits(const Request& request, Scope wanted);
+
   // For the session's route: the key that somebody says, under the same limits as any other.
   std::expected<ApiKey, Response> key_said(const Request& request, std::string_view key);
 

@@ -65,7 +65,8 @@ std::optional<std::string> foreign(const Request& request, const ServerOptions& 
   const std::string_view host = request.header("host").value_or("");
   const std::string_view name = host_of(host);
   if (options.loopback_names_only && name != "localhost" && name != "127.0.0.1" && name != "[::1]")
-    return "this server answers to localhost only, not to " + std::string(name.substr(0, 100));
+    return "this server answers to localhost only, not to " +
+           (name.empty() ? "a request without Host" : std::string(name.substr(0, 100)));
   const std::string_view site = request.header("sec-fetch-site").value_or("none");
   const std::string_view origin = request.header("origin").value_or("");
   const bool same =

@@ -12,6 +12,30 @@ namespace {
 
 constexpr std::size_t kDepth = 64;
 
+// Members in the text of a document that has been parsed: each has one colon outside of strings.
+std::size_t members_written(std::string_view text) {
+  std::size_t members = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\')
+      ++i;
+    else if (text[i] == '"')
+      in_string = !in_string;
+    else if (!in_string && text[i] == ':')
+      ++members;
+  }
+  return members;
+}
+
+std::size_t members_of(const json::value& value) {
+  std::size_t members = 0;
+  if (const json::array* list = value.if_array())
+    for (const json::value& one : *list) members += members_of(one);
+  if (const json::object* object = value.if_object())
+    for (const auto& member : *object) members += 1 + members_of(member.value());
+  return members;
+}
+
 }  // namespace
 
 Response json_response(const json::value& body, int status) {
@@ -48,6 +72,10 @@ json::array json_headers(const Headers& headers) {
   return list;
 }
 
+bool gives_a_name_twice(std::string_view text, const json::value& parsed) {
+  return members_written(text) != members_of(parsed);
+}
+
 std::expected<json::object, Response> read_object(const Request& request) {
   json::parse_options options;
   options.max_depth = kDepth;
@@ -57,6 +85,8 @@ std::expected<json::object, Response> read_object(const Request& request) {
     return std::unexpected(
         problem(ProblemType::kMalformed, "the JSON is nested deeper than " + std::to_string(kDepth)));
   if (failed) return std::unexpected(problem(ProblemType::kMalformed, "the body is not JSON: " + failed.message()));
+  if (gives_a_name_twice(request.body, body))
+    return std::unexpected(problem(ProblemType::kMalformed, "the JSON gives a name twice in one object"));
   if (!body.is_object())
     return std::unexpected(problem(ProblemType::kInvalid, "the body must be a JSON object", {{"", "not an object"}}));
   return std::move(body.as_object());

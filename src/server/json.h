@@ -31,6 +31,10 @@ json::value json_bytes(const Bytes& bytes);  // null, a string, or {"base64": â€
 json::value json_time(std::optional<Timestamp> at);
 json::array json_headers(const Headers& headers);
 
+// Whether an object of this text, which was parsed to this value, gives a name twice. The last would win, and whoever
+// looked at the first would be deceived.
+bool gives_a_name_twice(std::string_view text, const json::value& parsed);
+
 // The body as an object, or the problem to answer with.
 std::expected<json::object, Response> read_object(const Request& request);
 

@@ -43,6 +43,18 @@ TEST_P(StoreOperations, WhoElseReadsTheTopicDecidesWhereItGoes) {
   EXPECT_EQ(operations().plan(elsewhere, kAnn).error().code, ErrorCode::kInvalid);
 }
 
+// Whoever can write to a dlq can write letters of his own; a note in a journal would be believed.
+TEST_P(StoreOperations, ALetterThatNamesAJournalIsNotSentThere) {
+  Arrival forged = letter(1), own = letter(2);
+  forged.letter.shelf.topic = "orders.parked.billing";
+  own.letter.shelf.topic = "bartleby.outcomes";
+  take_in({forged, own, letter(3)});
+  const Operation planned = plan(request(OperationKind::kReplay));
+  EXPECT_EQ(planned.letters, 1);
+  EXPECT_EQ(planned.report.excluded,
+            (std::vector<Excluded>{{"it names a topic of Bartleby's own, which takes no messages", 2}}));
+}
+
 TEST_P(StoreOperations, ANewerMessageOfTheKeyThatWasHandledIsMarked) {
   letters(12);  // 0 and 10, 1 and 11 have one key each
   change(letter(10).letter.id, LetterCause::kReplay);

@@ -171,10 +171,16 @@ def sessions(program):
             assert change(Origin="null") == 403
             assert change(**{"Sec-Fetch-Site": "same-origin"}) == 200
             assert change(Origin=f"http://{host}") == 200
-            # A session ends by logging out, and with its key.
+            # A session ends by logging out, and with its key; so does what it listens to.
+            listening = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            listening.request("GET", "/api/v1/events", headers={"Cookie": value})
+            events = listening.getresponse()
+            assert events.status == 200 and events.readline().startswith(b"event: snapshot")
             ours = {"Cookie": value, "Sec-Fetch-Site": "same-origin"}
             assert server.ask("DELETE", "/api/v1/session", headers=ours)[0] == 204
             assert change(**{"Sec-Fetch-Site": "same-origin"}) == 401
+            events.read()  # to its end, or until the time is over
+            listening.close()
             value = login(ann["key"])[1]["set-cookie"].split(";")[0]
             server.kill()
             server.start()

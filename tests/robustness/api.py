@@ -260,7 +260,7 @@ def answers_are_as_documented(program):
         documented.discard(("POST", "/api/v1/session"))  # needs keys: access.py
         documented = {route for route in documented if not route[1].startswith("/channel")}  # channels.py
         assert documented == seen, f"never answered as documented: {documented - seen}"
-        for name, _, request in hostile_http.rows():
+        for name, _, _, request in hostile_http.rows():
             raw = hostile_http.bytes_of(request)
             line = re.match(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n", raw)
             status, received = hostile_http.answer_to(api.bartleby.port, raw)
@@ -291,6 +291,27 @@ def explain_by_key(program):
         assert (held["state"], held["key"], held["attempt"]) == ("held", "k", 1), held
         assert held["due"] is None and held["error"] is None, held
         assert of("other")["pinned_by"] == [], of("other")
+
+
+def parked_in_pages(program):
+    with served(program) as api:
+        for n in range(7):
+            send(api, b"v", f"k{n}")
+        for _ in range(7):
+            token = claimed(api)["token"]
+            assert api.call("POST", f"/api/v1/attempts/{token}:finish", '{"outcome": "retry"}')[0] == 204
+        wait_for("seven to be parked", lambda: api.call("GET", "/api/v1/workers/pulled")[1]["parked"] == 7)
+        offsets, pages, path = [], 0, "/api/v1/workers/pulled/parked?limit=3"
+        page = api.call("GET", path)[1]
+        while True:
+            pages += 1
+            offsets += [item["offset"] for item in page["items"]]
+            assert page["count"] == {"value": 7, "exact": True}, page["count"]
+            if page["next"] is None:
+                break
+            page = api.call("GET", f"{path}&cursor={page['next']}")[1]
+        assert offsets == list(range(7)) and pages == 3, (offsets, pages)
+        assert api.call("GET", f"{path}&cursor=bm90aGluZw")[0] == 400
 
 
 def metrics(program):
@@ -411,7 +432,7 @@ def a_claim_that_nobody_received_is_given_back(program):
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     return run_checks([schema.self_test]) | run_checks(
-        [answers_are_as_documented, explain_by_key, metrics, heartbeats,
+        [answers_are_as_documented, explain_by_key, parked_in_pages, metrics, heartbeats,
          a_claim_that_nobody_received_is_given_back], program)
 
 

@@ -2,9 +2,12 @@
 """What the server answers to hostile requests. Usage: hostile_http.py PROGRAM
 
 The cases are rows of hostile_http.txt: a name, the status that must come (or `closed`), and the bytes to send, with
-escapes. `{N*x}` stands for N times x. No row may take the server down or be answered with a 5xx.
+escapes. `{N*x}` stands for N times x. Below a row that is refused stands what the problem document must say: its type
+and its detail. No row may take the server down or be answered with a 5xx.
 """
 
+import contextlib
+import json
 import pathlib
 import re
 import socket
@@ -23,19 +26,19 @@ def bytes_of(text):
     return text.encode("latin-1").decode("unicode_escape").encode("latin-1")
 
 
-def answer_to(port, request, slowly=False):
+def answer_to(port, request, name=""):
+    """A `slow_` request comes byte by byte; a `stalls_` one is never finished."""
     with socket.create_connection(("127.0.0.1", port), timeout=15) as connection:
         try:
-            if slowly:
+            if name.startswith("slow_"):
                 for byte in request:
                     connection.sendall(bytes([byte]))
                     time.sleep(0.02)
             else:
                 connection.sendall(request)
-            try:
-                connection.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass  # answered and closed already
+            if not name.startswith("stalls_"):
+                with contextlib.suppress(OSError):  # answered and closed already
+                    connection.shutdown(socket.SHUT_WR)
             received = b""
             while len(received) < 65536:
                 part = connection.recv(65536)
@@ -49,26 +52,39 @@ def answer_to(port, request, slowly=False):
 
 
 def rows():
-    for line in TABLE.read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            name, expected, request = line.split(None, 2)
-            yield name, expected, request
+    """Name, status, type and detail of the problem (or nothing), request."""
+    lines = [line for line in TABLE.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    for line, below in zip(lines, lines[1:] + [""]):
+        if not line.startswith(" "):
+            name, status, request = line.split(None, 2)
+            yield name, status, below.strip() if below.startswith(" ") else "", request
+
+
+def problem_of(received):
+    """`type: detail` of a problem document, whatever follows its place in it; nothing for another answer."""
+    head, _, body = received.partition(b"\r\n\r\n")
+    if b"application/problem+json" not in head:
+        return ""
+    document = json.loads(body)
+    detail = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in document["detail"])
+    return f"{document['type'].removeprefix('/problems/')}: {detail}"
 
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder, "w.yaml").write_text("workers: {pulled: {handler: {pull: {}}}}\n")
+        pathlib.Path(folder, "w.yaml").write_text(
+            "workers: {pulled: {handler: {pull: {}}, journal: 'notes.{topic}'}}\n")
         bartleby = Bartleby(program, folder, ["-c", str(pathlib.Path(folder, "w.yaml"))]).start()
         try:
-            for name, expected, request in rows():
-                status, received = answer_to(bartleby.port, bytes_of(request), name.startswith("slow_"))
+            for name, expected, problem, request in rows():
+                status, received = answer_to(bartleby.port, bytes_of(request), name)
                 alive = bartleby.process.poll() is None
-                problem = status[0] != "4" or b"application/problem+json" in received
-                fine = status == expected and alive and problem
+                fine = status == expected and problem_of(received) == problem and alive
                 good &= fine
-                print(f"ok {name}" if fine else f"FAIL {name} answered {status}, wanted {expected}\n{received[:500]!r}")
+                print(f"ok {name}" if fine else f"FAIL {name} answered {status} {problem_of(received)}\n"
+                      f"wanted {expected} {problem}\n{received[:500]!r}")
             healthy = bartleby.call("GET", "/actuator/health")[0] == 200
             good &= healthy
             print("ok well_after_all_of_it" if healthy else "FAIL well_after_all_of_it")

@@ -10,6 +10,7 @@
 #include "office/issue_facts.h"
 #include "office/letters.h"
 #include "office/operation_row.h"
+#include "server/access.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr std::size_t kMostStreams = 100;
 constexpr Duration kSilence{15000};       // then a comment says that the stream is alive
 constexpr Duration kBetweenCounts{1000};  // letters are counted together for so long; so often others are looked at
+constexpr Duration kBetweenLooks{5000};   // at whether the caller may still listen
 constexpr std::size_t kMostOperations = 50;
 
 struct Wanted {
@@ -83,14 +85,20 @@ std::map<std::string, json::object> workers_now(const Services& services) {
 
 class EventStream {
  public:
-  EventStream(const Services& services, std::string life, Wanted wanted, std::uint64_t after)
-      : services_(services), life_(std::move(life)), wanted_(wanted), seen_(after) {}
+  EventStream(const Services& services, Request request, std::string life, Wanted wanted, std::uint64_t after)
+      : services_(services), request_(std::move(request)), life_(std::move(life)), wanted_(wanted), seen_(after) {}
 
+  // Nothing: the stream ends, because the key or the session of who listens has ended.
   std::optional<std::string> next() {
     const Instant now = services_.clock->now().steady;
+    if (began_ && now - looked_ >= kBetweenLooks) {
+      looked_ = now;
+      if (!services_.access->still_admits(request_, Scope::kRead)) return std::nullopt;
+    }
     std::string text;
     if (!began_) {
       began_ = true;
+      looked_ = now;
       taken_ = services_.news->taken_in();  // before the snapshot: what comes between the two is told twice, not never
       counted_ = now;
       text += snapshot();
@@ -235,6 +243,7 @@ class EventStream {
   }
 
   const Services& services_;
+  const Request request_;
   const std::string life_;
   const Wanted wanted_;
   std::uint64_t seen_;
@@ -242,7 +251,7 @@ class EventStream {
   std::map<std::string, json::object> operations_, workers_;  // as they were told
   std::int64_t newest_ = 0;                                   // of operations, by number
   bool began_ = false;
-  Instant counted_{}, spoke_{};
+  Instant looked_{}, counted_{}, spoke_{};
 };
 
 // Where a broken stream goes on; the present where the id is of another process or of a future.
@@ -273,8 +282,8 @@ void add_event_route(Router& router, const Services& services) {
           return problem(ProblemType::kTooMany, "there are " + std::to_string(kMostStreams) + " streams already");
         }
         const std::shared_ptr<void> seat(nullptr, [streams](void*) { --*streams; });
-        const auto stream =
-            std::make_shared<EventStream>(services, life, *wanted, place_after(request, life, services.news->last()));
+        const auto stream = std::make_shared<EventStream>(services, request, life, *wanted,
+                                                          place_after(request, life, services.news->last()));
         Response response;
         response.content_type = "text/event-stream";
         response.headers.emplace_back("Cache-Control", "no-store");

@@ -136,6 +136,8 @@ std::optional<Response> read_line(std::string_view line, std::size_t number, Rec
   const json::value v = json::parse(line, failed, {}, options);
   if (failed || !v.is_object())
     return problem(ProblemType::kMalformed, "line " + std::to_string(number + 1) + " is not a JSON object");
+  if (gives_a_name_twice(line, v))
+    return problem(ProblemType::kMalformed, "line " + std::to_string(number + 1) + " gives a name twice");
   Fields fields(v.as_object(), at);
   if (const auto key = fields.bytes("key")) record.key = *key;
   if (const auto value = fields.bytes("value")) record.value = *value;

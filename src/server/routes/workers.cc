@@ -3,12 +3,12 @@
 
 #include "codec/heartbeat.h"
 #include "server/json.h"
+#include "server/paging.h"
 #include "server/routes/routes.h"
 
 namespace bartleby {
 namespace {
 
-constexpr std::size_t kMostParked = 500;
 constexpr std::chrono::seconds kLettersWithin{2};  // a dlq that takes none must not hold up the answer
 constexpr std::chrono::milliseconds kLookForLetters{5};
 
@@ -38,8 +38,9 @@ constexpr std::string_view kWorkers = R"({"type": "object", "required": ["items"
 constexpr std::string_view kPaused = R"({"type": "object", "required": ["name", "state"],
   "additionalProperties": false,
   "properties": {"name": {"type": "string"}, "state": {"enum": ["paused", "running"]}}})";
+constexpr std::string_view kParkedList = "parked";
 constexpr std::string_view kParked = R"({"type": "object", "required": ["items", "next", "count"],
-  "additionalProperties": false, "properties": {"next": {"type": "null"},
+  "additionalProperties": false, "properties": {"next": {"type": ["string", "null"]},
     "count": {"$ref": "#/components/schemas/Count"},
     "items": {"type": "array", "items": {"type": "object", "additionalProperties": false,
       "required": ["topic", "partition", "offset", "state", "attempts", "error"], "properties": {
@@ -148,35 +149,48 @@ json::object parked_json(const ParkedMessage& m, bool payload) {
   return out;
 }
 
+// topic/partition/offset, the last of the page before; a topic's name has no slash.
+std::optional<std::pair<TopicPartition, Offset>> parked_place(std::string_view text) {
+  const auto last = text.rfind('/');
+  const auto middle = last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind('/', last - 1);
+  if (middle == std::string_view::npos) return std::nullopt;
+  const auto partition = whole_number(text.substr(middle + 1, last - middle - 1));
+  const auto offset = whole_number(text.substr(last + 1));
+  if (!partition || *partition < 0 || *partition > INT32_MAX || !offset) return std::nullopt;
+  const TopicPartition tp{std::string(text.substr(0, middle)), Partition(static_cast<std::int32_t>(*partition))};
+  return std::pair(tp, Offset(*offset));
+}
+
+std::string place_text(const ParkedMessage& m) {
+  return m.tp.topic + "/" + std::to_string(m.tp.partition.v) + "/" + std::to_string(m.waiting.offset.v);
+}
+
 Response list_parked(const Services& services, Request& request) {
   const auto worker = services.worker(request.parameter("name"));
   if (!worker) return unknown_worker(request.parameter("name"));
   for (const auto& [name, value] : request.query)
-    if (name != "limit" && name != "kind")
-      return problem(ProblemType::kInvalidQuery, "there are limit and kind, and no " + name.substr(0, 100),
+    if (name != "limit" && name != "kind" && name != "cursor")
+      return problem(ProblemType::kInvalidQuery, "there are limit, cursor and kind, and no " + name.substr(0, 100),
                      {{name.substr(0, 100), "unknown"}});
-  std::size_t limit = 50;
-  if (const auto text = request.query_value("limit")) {
-    const auto n = whole_number(*text);
-    if (!n || *n < 1 || *n > static_cast<std::int64_t>(kMostParked))
-      return problem(ProblemType::kInvalidQuery, "limit is a number from 1 to 500");
-    limit = static_cast<std::size_t>(*n);
-  }
+  const auto paging = read_paging(request, kParkedList);
+  if (!paging) return paging.error();
   ParkedFilter filter;
+  if (paging->after) filter.after = parked_place(*paging->after);
+  if (paging->after && !filter.after) return bad_cursor();
   if (const auto kind = request.query_value("kind")) {
     filter.kind = kind_named(*kind);
     if (!filter.kind) return problem(ProblemType::kInvalidQuery, "no failure kind " + std::string(*kind));
   }
   const auto status = worker->status();
-  const auto parked = worker->parked(filter, limit);
+  const auto parked = worker->parked(filter, paging->limit);
   if (!parked) return problem(ProblemType::kInstanceUnreachable, parked.error().message);
   json::array items;
   for (const ParkedMessage& m : *parked) items.push_back(parked_json(m, request.caller.may(Scope::kPayload)));
-  const bool whole = parked->size() < limit;
-  const std::size_t total = whole || !status || filter.kind ? parked->size() : status->parked;
-  return json_response(json::object{{"items", std::move(items)},
-                                    {"next", nullptr},
-                                    {"count", json::object{{"value", total}, {"exact", whole || !filter.kind}}}});
+  const bool more = parked->size() == paging->limit;
+  const bool all_seen = !more && !filter.after;
+  const std::size_t total = all_seen || !status || filter.kind ? parked->size() : status->parked;
+  return page_response(std::move(items), kParkedList, more ? std::optional(place_text(parked->back())) : std::nullopt,
+                       static_cast<std::int64_t>(total), all_seen || (status && !filter.kind));
 }
 
 // A letter of a message that was given up is written with the next commit: whoever hears of it shall find it.
@@ -251,7 +265,9 @@ void add_worker_routes(Router& router, const Services& services) {
   router.add("GET", "/api/v1/workers/{name}/parked",
              {.access = Scope::kRead,
               .summary = "Messages that wait for their next attempt",
-              .query = {{"limit", "integer", "1 to 500; 50"}, {"kind", "string", "a kind of failure"}},
+              .query = {{"limit", "integer", "1 to 500; 50"},
+                        {"cursor", "string", "`next` of the page before"},
+                        {"kind", "string", "a kind of failure"}},
               .answer = kParked},
              [&services](Request& request) { return list_parked(services, request); });
   router.add("POST", "/api/v1/workers/{name}/parked:run-now",

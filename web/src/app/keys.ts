@@ -39,14 +39,15 @@ function pressed(event: KeyboardEvent) {
   }
   if (document.querySelector('dialog[open]')) return;
   const all = keys.value.flat().reverse(); // what was added last is nearest
-  const pair = first && Date.now() - first.at < 1200 ? `${first.key} ${event.key}` : null;
+  // By when they were pressed: a busy page may hear of both much later.
+  const pair = first && event.timeStamp - first.at < 1200 ? `${first.key} ${event.key}` : null;
   first = null;
   const found = all.find((key) => key.key === pair) ?? all.find((key) => key.key === event.key);
   if (found) {
     event.preventDefault();
     found.run();
   } else if (all.some((key) => key.key.startsWith(`${event.key} `))) {
-    first = { key: event.key, at: Date.now() };
+    first = { key: event.key, at: event.timeStamp };
   }
 }
 

@@ -38,6 +38,7 @@ function make<T>(
   const state = signal<Listed<T>>(empty);
   let busy = false;
   let again = false;
+  let further = false; // more was wanted while another look was under way
   const ask = async (address: string) => {
     const page = await api<Page<T>>(address);
     return { ...page, items: page.items.map(keep) };
@@ -54,6 +55,9 @@ function make<T>(
     if (again) {
       again = false;
       quietly();
+    } else if (further) {
+      further = false;
+      more();
     }
   };
   const renew = () => {
@@ -91,6 +95,10 @@ function make<T>(
   const more = () => {
     const { next } = state.value;
     if (next === null) return;
+    if (busy) {
+      further = true;
+      return;
+    }
     void load(async () => {
       const page = await ask(at(LARGE_PAGE, next));
       const known = new Set(state.value.items.slice(-2 * LARGE_PAGE).map(idOf));
