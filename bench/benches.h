@@ -22,6 +22,8 @@ Row embedded_worker();  // handler on the thread of the worker
 Row embedded_worker_pooled();
 Row intake();
 Row dlq_status();
+Row search();
+Row replay();
 Row push();
 Row push_slow();
 std::optional<Row> sim();  // nothing where the simulation is not built

@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
       {"embedded_worker_pooled", embedded_worker_pooled},
       {"intake", intake},
       {"dlq_status", dlq_status},
+      {"search", search},
+      {"replay", replay},
       {"push", push},
       {"push_slow", push_slow},
       {"sim", sim},
