@@ -9,8 +9,8 @@ PREFIX ?= /usr/local
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:  # what is set up comes before what is built; ninja uses all cores by itself
 .DEFAULT_GOAL := help
-.PHONY: help setup build install run test bench sim mutants asan tsan fuzz lint format check quick clean screenshots \
-        setup-run setup-test setup-check test-programs
+.PHONY: help setup build install run kafka test bench sim mutants asan tsan fuzz lint format check quick clean \
+        screenshots setup-run setup-test setup-check test-programs
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -29,6 +29,10 @@ install: build ## install program, headers and library under PREFIX=/usr/local (
 
 run: build ## build and start a server with the embedded log: nothing else is needed
 	@build/bartleby serve
+
+kafka: setup-test ## start an Apache Kafka on loopback, in build/kafka (scripts/kafka stop build/kafka ends it)
+	@scripts/kafka start build/kafka
+	@echo "try: build/bartleby serve --kafka $$(cat build/kafka/bootstrap)"
 
 test: setup-test build test-programs ## run all tests that a change must pass
 	@scripts/web --modules
@@ -49,8 +53,8 @@ bench: setup-test build/release/build.ninja build/simrel/build.ninja ## measure;
 sim: setup-test build/simrel/build.ninja ## simulate SEEDS=10000 lives of a worker and OFFICE_SEEDS=1000 of an office, from seed FROM=1
 	@cmake --build build/simrel --target sim
 	@ln -sfn simrel/bin/sim build/sim
-	@build/sim --seeds $(SEEDS) --from $(FROM)
 	@build/sim --office --seeds $(OFFICE_SEEDS) --from $(FROM)
+	@build/sim --seeds $(SEEDS) --from $(FROM)
 
 mutants: setup-test build/simrel/build.ninja ## break engine and office in known ways; the simulation must catch each
 	@cmake --build build/simrel --target sim

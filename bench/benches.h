@@ -18,8 +18,11 @@ Row embedded_append_16();
 Row embedded_append_256();
 Row embedded_append_1_batched();  // against many inserts per transaction
 Row embedded_append_256_batched();
+Row http_append();
 Row embedded_worker();  // handler on the thread of the worker
 Row embedded_worker_pooled();
+std::optional<Row> kafka_noop();  // nothing where there is no Kafka
+std::optional<Row> kafka_noop_pooled();
 Row intake();
 Row dlq_status();
 Row search();

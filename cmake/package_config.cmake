@@ -13,6 +13,15 @@ if(NOT TARGET bartleby::bartleby)
   set_target_properties(bartleby_sqlite3 PROPERTIES
     IMPORTED_LOCATION ${CMAKE_CURRENT_LIST_DIR}/libbartleby_sqlite3.a
     INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+  if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/libbartleby_rdkafka.a)
+    find_dependency(OpenSSL)
+    find_dependency(ZLIB)
+    add_library(bartleby_rdkafka STATIC IMPORTED)
+    set_target_properties(bartleby_rdkafka PROPERTIES
+      IMPORTED_LOCATION ${CMAKE_CURRENT_LIST_DIR}/libbartleby_rdkafka.a
+      INTERFACE_LINK_LIBRARIES
+      "sasl2;lz4;zstd;CURL::libcurl;OpenSSL::SSL;OpenSSL::Crypto;ZLIB::ZLIB;Threads::Threads;dl;m")
+  endif()
   include(${CMAKE_CURRENT_LIST_DIR}/targets.cmake)
   add_library(bartleby::bartleby INTERFACE IMPORTED)
   set_target_properties(bartleby::bartleby PROPERTIES INTERFACE_LINK_LIBRARIES bartleby_wiring)

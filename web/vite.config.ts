@@ -9,6 +9,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2022',
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'], // those that know light-dark()
     license: { fileName: 'ui/licenses.txt' }, // of what is inside; the page Status leads there
     rollupOptions: { output: { entryFileNames: 'ui/[name]-[hash].js', chunkFileNames: 'ui/[name]-[hash].js' } },
   },

@@ -19,10 +19,18 @@ namespace bartleby {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
+// A text that is made when it is asked for: an id takes longer to compute than many a handler runs.
+struct LateText {
+  std::string_view (*text)(const void* of) = nullptr;
+  const void* of = nullptr;
+  std::string_view operator()() const { return text != nullptr ? text(of) : std::string_view(); }
+};
+
 class Message {
  public:
   struct Parts {
-    std::string_view topic, id, key, value;
+    std::string_view topic, key, value;
+    LateText id;
     bool has_key = false;
     bool is_null = false;
     Partition partition;
@@ -42,7 +50,7 @@ class Message {
   Offset offset() const { return parts_.offset; }
   Timestamp timestamp() const { return parts_.timestamp; }
   const Headers& headers() const { return *parts_.headers; }
-  std::string_view id() const { return parts_.id; }  // the same for all attempts and replays
+  std::string_view id() const { return parts_.id(); }  // the same for all attempts and replays
 
  private:
   Parts parts_;
@@ -55,7 +63,7 @@ class Attempt {
     int max = 1;
     TimePoint deadline;
     const std::atomic<bool>* cancelled = nullptr;
-    std::string_view idempotency_key;
+    LateText idempotency_key;
     std::optional<std::string_view> replay_of;
   };
   explicit Attempt(const Parts& parts) : parts_(parts) {}
@@ -65,7 +73,7 @@ class Attempt {
   TimePoint deadline() const { return parts_.deadline; }
   // Nobody waits for the outcome any more (the partition has gone to somebody else, or the process stops).
   bool cancelled() const { return parts_.cancelled != nullptr && parts_.cancelled->load(std::memory_order_relaxed); }
-  std::string_view idempotency_key() const { return parts_.idempotency_key; }
+  std::string_view idempotency_key() const { return parts_.idempotency_key(); }
   std::optional<std::string_view> replay_of() const { return parts_.replay_of; }
 
  private:

@@ -48,9 +48,9 @@ std::expected<ApiClient, Failure> ApiClient::open(const std::string& server, con
     return refuse(exit_status::kUsage, "a server is named like http://127.0.0.1:1853, not '" + shown(server) + "'");
   if (std::ranges::any_of(key, [](char c) { return static_cast<unsigned char>(c) <= 0x20; }))
     return refuse(exit_status::kUsage, "the API key has a blank or control character in it");
-  static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  static const bool kStarted = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   ApiClient client(std::move(url), key);
-  if (!started || client.handle_->easy == nullptr) return refuse(exit_status::kError, "libcurl does not start");
+  if (!kStarted || client.handle_->easy == nullptr) return refuse(exit_status::kError, "libcurl does not start");
   return client;
 }
 

@@ -53,7 +53,7 @@ std::string restore_body(const Arguments& arguments) {
 Ran restore(const Arguments& arguments, const CliContext& context) {
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
-  const std::string id = arguments.operand(0);
+  const std::string& id = arguments.operand(0);
   const auto done = session->post("/api/v1/archives/" + encoded(id) + ":restore", restore_body(arguments));
   if (!done) return std::unexpected(done.error());
   session->show_one(*done, done->text("id"), [&] {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codec/base64.h"
+#include "codec/topic_name.h"
 
 namespace bartleby {
 namespace {
@@ -67,6 +68,7 @@ Flaw take_field(dom::key_value_pair field, Record& record, bool& has_value) {
     std::string_view topic;
     if (!record.topic.empty() || field.value.get(topic) != simdjson::SUCCESS || !is_topic(topic))
       return at + ": not the name of a topic";
+    if (is_kept_topic(topic)) return at + ": a topic of Bartleby's own, which takes no messages";
     record.topic = topic;
   } else if (field.key == "key") {
     if (!take_bytes(field.value, record.key)) return at + std::string(kBytes);

@@ -33,7 +33,8 @@ std::optional<Pointer> pointer_from(std::string_view text) {
     if (text[i] == '/') {
       pointer.emplace_back();
     } else if (text[i] == '~') {
-      if (++i == text.size() || (text[i] != '0' && text[i] != '1')) return std::nullopt;
+      ++i;
+      if (i == text.size() || (text[i] != '0' && text[i] != '1')) return std::nullopt;
       pointer.back() += text[i] == '0' ? '~' : '/';
     } else {
       pointer.back() += text[i];

@@ -109,8 +109,10 @@ class Reader {
     ++at_;
     const char c = peek();
     if (c != 'u') return c != '\0' && std::string_view("\"\\/bfnrt").contains(c);
-    for (int i = 0; i < 4; ++i)
-      if (++at_ >= text_.size() || !std::string_view("0123456789abcdefABCDEF").contains(text_[at_])) return false;
+    for (int i = 0; i < 4; ++i) {
+      ++at_;
+      if (at_ >= text_.size() || !std::string_view("0123456789abcdefABCDEF").contains(text_[at_])) return false;
+    }
     return true;
   }
 

@@ -45,4 +45,8 @@ std::string topic_name(std::string_view text, const TopicWords& words) {
   return name + hash.data();
 }
 
+bool is_kept_topic(std::string_view name) {
+  return name.starts_with("bartleby.") || name.find(".parked.") != std::string_view::npos;
+}
+
 }  // namespace bartleby

@@ -21,4 +21,8 @@ std::string filled_template(std::string_view text, const TopicWords& words);
 
 std::string topic_name(std::string_view text, const TopicWords& words);
 
+// Kept for what Bartleby itself writes: `bartleby.…`, and whatever is named like a journal (`….parked.…`). It is read
+// there as a fact, so an ordinary message could hide another one or call it dead.
+bool is_kept_topic(std::string_view name);
+
 }  // namespace bartleby

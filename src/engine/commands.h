@@ -53,11 +53,12 @@ struct SetIntake {
   bool open;
 };
 
-// The message at one offset, again.
+// The message at one offset, again: from the log, or from the story that has its bytes.
 struct ReadMessage {
   PartitionRef ref;
   std::uint32_t serial;
   Offset offset;
+  std::uint32_t story = kNone;
 };
 
 // The messages of these lanes in [from, to), again, in slices. CancelSweep ends it early.
@@ -126,7 +127,6 @@ enum class AlarmType : std::uint8_t {
   kExpiring,
   kLimitParked,
   kLimitWindow,
-  kLimitBytes,
   kDestinationRefused,
   kJournalRefused,
   kGuardOpened,

@@ -5,6 +5,12 @@
 #include "engine/mutants.h"
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kShortestTurn{1000};
+constexpr Duration kLongestTurn{300'000};
+
+}  // namespace
 
 Engine::Engine(EngineConfig config) : shared_(std::move(config), spare_) {
   BARTLEBY_ASSERT(!shared_.config.cases.empty());
@@ -65,8 +71,7 @@ void Engine::take(const Event& event) {
           if (p == nullptr) {
             ++shared_.counters.stale_replies;
             if constexpr (std::is_same_v<T, JournalIn>)
-              for (const JournalItem& item : in.items)
-                if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+              for (const JournalItem& item : in.items) shared_.free_story(item.story);
           } else if constexpr (std::is_same_v<T, EndIn>) {
             p->end_reached(in.next);
           } else if constexpr (std::is_same_v<T, OutOfRangeIn>) {
@@ -107,8 +112,7 @@ void Engine::take(const LostIn& in) {
 
 void Engine::drop_records(std::span<const RecordRef> records) {
   ++shared_.counters.stale_replies;
-  for (const RecordRef& r : records)
-    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+  for (const RecordRef& r : records) shared_.free_slot(r.slot);
 }
 
 void Engine::take(const RecordsIn& in) {
@@ -125,13 +129,6 @@ void Engine::take(const ReadIn& in) {
     drop_records(in.records);
 }
 
-void Engine::drop_outcome(const Completion& in) {
-  ++shared_.counters.stale_replies;
-  if (!in.last) return;
-  if (in.last->story != kNone) shared_.out->free_stories.push_back(in.last->story);
-  if (in.last->emit != kNone) shared_.out->free_emits.push_back(in.last->emit);
-}
-
 void Engine::take(const Completion& in) {
   suspect_running_ = false;
   if (PartitionEngine* p = find(in.token.ref)) {
@@ -142,7 +139,8 @@ void Engine::take(const Completion& in) {
     --orphans_;
     --shared_.running;
   }
-  drop_outcome(in);
+  ++shared_.counters.stale_replies;
+  shared_.drop(in.last);
 }
 
 void Engine::take(const ParkedOrder& in) {
@@ -196,17 +194,14 @@ void Engine::dispatch() {
     });
     return;
   }
-  const bool suspects = std::ranges::any_of(partitions_, [](const auto& p) { return p.second->has_suspects(); });
-  if (suspects) {
-    const bool ready = std::ranges::any_of(partitions_, [](const auto& p) { return p.second->ready(); });
-    const bool their_second = (ms(shared_.now.steady) / 1000) % 2 == 1;
-    if (their_second || (!ready && shared_.running == 0)) {
-      if (shared_.running > 0) return;
-      by_turn([this](PartitionEngine& p) {
-        if (!p.run_suspect()) return true;
-        suspect_running_ = true;
-        return false;
-      });
+  if (suspects_turn()) {
+    if (shared_.running > 0) return;
+    by_turn([this](PartitionEngine& p) {
+      suspect_running_ = p.run_suspect();
+      return !suspect_running_;
+    });
+    if (suspect_running_) {
+      suspect_ran_ = true;
       return;
     }
   }
@@ -218,13 +213,37 @@ void Engine::dispatch() {
   });
 }
 
+// Suspects and ordinary work take turns. A turn of the suspects in which none could run, because somebody was still at
+// work, was too short: the next ones are longer, until handlers as slow as these have come to their end.
+bool Engine::suspects_turn() {
+  if (std::ranges::none_of(partitions_, [](const auto& p) { return p.second->has_suspects(); })) {
+    turn_until_ = kNever;
+    return false;
+  }
+  const Instant now = shared_.now.steady;
+  if (turn_until_ == kNever) {
+    theirs_ = suspect_ran_ = false;
+    turn_length_ = kShortestTurn;
+    turn_until_ = now + turn_length_;
+  } else if (now >= turn_until_) {
+    if (theirs_) turn_length_ = suspect_ran_ ? kShortestTurn : std::min(turn_length_ * 2, kLongestTurn);
+    theirs_ = !theirs_;
+    suspect_ran_ = false;
+    turn_until_ = now + turn_length_;
+  }
+  if (theirs_) return true;
+  return shared_.running == 0 && std::ranges::none_of(partitions_, [](const auto& p) { return p.second->ready(); });
+}
+
 Instant Engine::next_wakeup() const {
   Instant at = shared_.guard.next_event(shared_.now.steady);
   for (const auto& [index, p] : partitions_) {
     at = std::min(at, p->next_wakeup());
     Instant write = kNever;
     if (!inflight_ && p->wants_write(write)) at = std::min(at, std::max(write, write_not_before_));
-    if (p->has_suspects()) at = std::min(at, Instant(Duration((ms(shared_.now.steady) / 1000 + 1) * 1000)));
+    // The turn may be over and nobody allowed to begin (a pause, an open guard): then it is looked at again in a while.
+    const bool ahead = turn_until_ != kNever && turn_until_ > shared_.now.steady;
+    if (p->has_suspects()) at = std::min(at, ahead ? turn_until_ : shared_.now.steady + kShortestTurn);
   }
   if (inflight_ && inflight_->unknown) at = std::min(at, inflight_->resolve_at);
   for (const auto& [id, d] : shared_.destinations)

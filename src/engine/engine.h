@@ -66,9 +66,9 @@ class Engine {
   void take(const ParkedOrder& in);
   PartitionEngine* find(PartitionRef ref);
   void drop_records(std::span<const RecordRef> records);
-  void drop_outcome(const Completion& in);
 
   void dispatch();
+  bool suspects_turn();
   void maybe_write();
   bool build_write(std::optional<DestinationId> probe);
   void finish_write(bool done);
@@ -86,6 +86,11 @@ class Engine {
   Duration write_pause_{0};
   std::uint32_t failed_writes_ = 0;  // in a row, that the broker did not take or cannot tell of
   bool suspect_running_ = false;
+  // Whose turn it is while there are suspects, until when, and whether one ran in it.
+  bool theirs_ = false;
+  bool suspect_ran_ = false;
+  Duration turn_length_{0};
+  Instant turn_until_ = kNever;
   std::optional<PartitionRef> probe_partition_;
   bool paused_ = false;
   bool stopping_ = false;

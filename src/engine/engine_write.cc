@@ -133,7 +133,7 @@ void Engine::take(const WriteIn& in) {
       seen.push_back(who);
       took_story = p->item_refused(r.source, r.type, refused);
     }
-    if (!took_story && refused.story != kNone) shared_.out->free_stories.push_back(refused.story);
+    if (!took_story) shared_.free_story(refused.story);
   }
 }
 

@@ -112,6 +112,7 @@ struct FencedIn {
 struct JournalItem {
   JournalEntry entry;
   std::uint32_t story = kNone;
+  bool with_record = false;  // the story has the message's bytes
 };
 
 // The live entries of the journal partition, in slices; with `tail`, obituaries that came later.

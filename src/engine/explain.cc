@@ -64,13 +64,14 @@ class Explainer {
   std::string state_text(const Entry& e) const {
     switch (e.state) {
       case State::kQueued:
+        if (p_.lanes_[e.lane].suspect) return "waiting to run alone: it may have ended a process";
         return p_.lanes_[e.lane].current == kNone || &p_.entries_[p_.lanes_[e.lane].current] == &e ? "ready" : "held";
       case State::kRunning:
         return "running";
       case State::kFetching:
         return "is read again from the log";
       case State::kFailed:
-        return "failed; the journal does not know it yet";
+        return "failed a moment ago; that is being written down";
       case State::kParked:
         return "parked";
       case State::kKept:

@@ -147,7 +147,9 @@ struct CutInFlight {
   std::vector<Offset> done_erases;
   std::vector<HeadEntry> head_puts;
   std::vector<Lane> head_erases;
+  std::map<Offset, std::size_t> obituaries;  // how many of a message are erased
   std::size_t strays = 0;
+  bool more = false;      // entries are left that the next write erases
   VerdictCounters extra;  // finished messages that only a `done` entry of this cut covers
 };
 
@@ -237,12 +239,10 @@ class PartitionEngine {
   std::size_t in_memory() const { return entries_.size(); }
   std::size_t memory_bytes() const;
   std::uint32_t dlq() const { return dlq_; }
-  Timestamp oldest_waiting() const;
   const TopicTraits& traits() const { return traits_; }
   DestinationId journal_destination() const { return {DestinationType::kJournal, ref_.index}; }
 
   friend class Explainer;
-  friend class PartitionInspector;  // tests
 
   // TimerWheel's view of the facts.
   TimerLink& link(std::uint32_t i) { return facts_[i].timer; }
@@ -283,7 +283,7 @@ class PartitionEngine {
   bool admit_plain(const RecordRef& r);
   void admit_one(const RecordRef& r);
   bool has_room(const LaneState& l, std::uint32_t size) const;
-  // What the journal knows of this record; takes the note. Sets `finished` if it must not run at all.
+  // What the journal knows of this record; takes the note.
   std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
   void add_stray(const JournalEntry& entry) { strays_.push_back({entry, fingerprint(entry)}); }
   void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
@@ -296,12 +296,14 @@ class PartitionEngine {
   std::uint32_t finish_plainly(std::uint32_t lane, std::uint32_t n, std::uint32_t& i);
   void finish(std::uint32_t e, Fate fate);
   void failed(std::uint32_t e, const Ending& o);
+  void wait_for(std::uint32_t e, Duration wait);
   void die(std::uint32_t e, Reason reason);
   void settle(std::uint32_t e);
   void park(std::uint32_t e);
   void parked_durably(std::uint32_t e);
   void add_pending(std::uint32_t e);
   void doom(std::uint32_t e, Reason reason);
+  bool retention_over(const Entry& e, std::int64_t tenths) const;
   bool expiring(const Entry& e) const;
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
@@ -324,6 +326,8 @@ class PartitionEngine {
     bool in_journal;
   };
   DestinationId destination_of(const Entry& e) const;
+  bool suspended_for(const Entry& e, std::optional<DestinationId> probe = {}) const;
+  bool also_outcome(const Entry& e) const;
   bool held_by_guard(const Entry& e);
   std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
   MessageEntry entry_of(const Entry& e) const;
@@ -338,7 +342,6 @@ class PartitionEngine {
   VerdictCounters counters_in_cut(Offset high) const;
   void apply_cut();
   void revert_cut();
-  void add_back_to_front(std::uint32_t lane);
 
   // takeover
   void take_over();
@@ -366,8 +369,9 @@ class PartitionEngine {
   Offset log_start_{0}, log_end_{0};
   std::uint64_t log_bytes_ = 0;
   Instant next_log_look_{};
-  Offset lost_below_{0};  // messages below are known to be gone
-  bool trusted_ = false;  // metadata and journal agree
+  bool half_over_ = false;  // of the retention of what waits, at the last look
+  Offset lost_below_{0};    // messages below are known to be gone
+  bool trusted_ = false;    // metadata and journal agree
   std::map<Lane, Offset> heads_found_;
   std::set<Offset> solos_found_;
   std::vector<JournalItem> heads_now_;

@@ -13,7 +13,7 @@ void PartitionEngine::admit(std::span<const RecordRef> records) {
     const RecordRef& r = records[i];
     if (i + kAhead < records.size()) table_.prefetch(records[i + kAhead].lane);
     if (r.offset < window_.end() || phase_ != Phase::kRunning) {  // read twice, or no longer wanted
-      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+      shared_.free_slot(r.slot);
       continue;
     }
     if (!plain || (r.flags & (kKeyless | kSkip | kRefuse)) != 0 || !admit_plain(r)) admit_one(r);
@@ -37,7 +37,7 @@ bool PartitionEngine::admit_plain(const RecordRef& r) {
   if (l.in_pass) return false;
   if (spilled(l)) {
     window_.append(r.offset, Mark::kElsewhere, kNone);
-    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+    shared_.free_slot(r.slot);
     return true;
   }
   if (l.slow || l.current == kNone || !has_room(l, r.size)) return false;
@@ -51,9 +51,7 @@ void PartitionEngine::admit_one(const RecordRef& r) {
   drop_notes(window_.end(), r.offset, std::nullopt);
   const auto note = take_note(r.offset, r.timestamp);
   const MessageEntry* m = note ? &std::get<MessageEntry>(note->entry) : nullptr;
-  const auto forget_bytes = [&] {
-    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
-  };
+  const auto forget_bytes = [&] { shared_.free_slot(r.slot); };
   if (m != nullptr && m->done) {  // finished in an earlier life, beyond what the commit could say
     window_.append(r.offset, Mark::kElsewhere, kNone);
     forget_bytes();
@@ -121,7 +119,7 @@ std::optional<JournalItem> PartitionEngine::take_note(Offset offset, Timestamp t
     if (m.done) live_done_[offset] = m;
     return note;
   }
-  if (note.story != kNone) shared_.out->free_stories.push_back(note.story);
+  shared_.free_story(note.story);
   add_stray(note.entry);
   ++shared_.counters.stale_entries;
   shared_.alarm(AlarmType::kStaleEntry, ref_, offset);
@@ -137,7 +135,7 @@ void PartitionEngine::drop_notes(Offset from, Offset to, std::optional<Lane> lan
       ++at;
       continue;
     }
-    if (at->second.story != kNone) shared_.out->free_stories.push_back(at->second.story);
+    shared_.free_story(at->second.story);
     add_stray(at->second.entry);
     at = notes_.erase(at);
     dirty_ = true;
@@ -158,6 +156,7 @@ void PartitionEngine::attach_note(std::uint32_t lane, std::uint32_t entry, const
   f.throttled_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(m.throttled.count(), 0, UINT32_MAX));
   f.story = note.story;
   f.self = m.self;
+  f.with_record = note.with_record;
   f.has_live = true;
   f.live = fingerprint(note.entry);
   if (m.dead) {
@@ -205,8 +204,7 @@ void PartitionEngine::update_intake() {
   if (phase_ == Phase::kRunning) {
     const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
     const bool many = parked() >= c.max_parked;
-    bool far = window_.end().v - lowest.v >= c.max_window;
-    if (traits_.retention && any_slow()) far = far || shared_.now.wall - oldest_waiting() > *traits_.retention / 2;
+    const bool far = window_.end().v - lowest.v >= c.max_window || (half_over_ && any_slow());
     if (shared_.bytes >= c.max_bytes - c.max_bytes / 4) evict_held(c.max_bytes / 4);
     limit = many || far;
     if (limit && !at_limit_)

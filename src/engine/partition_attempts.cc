@@ -9,6 +9,11 @@
 #include "engine/partition.h"
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kLeastThrottle{100};  // who asks for no pause at all would be asked for ever
+
+}  // namespace
 
 void PartitionEngine::advance(std::uint32_t lane) {
   if (lanes_[lane].slow) pop_settled(lane);
@@ -153,6 +158,7 @@ void PartitionEngine::completed(const Completion& c) {
       --orphans_;
       --shared_.running;
     }
+    shared_.drop(c.last);
     return;
   }
   --shared_.running;
@@ -186,7 +192,7 @@ void PartitionEngine::completed(const Completion& c) {
     if (success) {
       if (shared_.guard.succeeded(ref_, entries_[i].offset, entries_[i].facts != kNone, shared_.now.steady))
         shared_.alarm(AlarmType::kGuardClosed, ref_, entries_[i].offset);
-      if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
+      shared_.free_story(o.story);
       if (o.emit != kNone) {
         Facts& f = facts_[facts_of(i)];
         f.emits = true;
@@ -195,7 +201,7 @@ void PartitionEngine::completed(const Completion& c) {
       }
       finish(i, o.fate);
     } else {
-      if (o.emit != kNone) shared_.out->free_emits.push_back(o.emit);
+      shared_.free_emit(o.emit);
       failed(i, o);
     }
   }
@@ -288,25 +294,21 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
     shared_.guard.probe_gone();
   }
   if (shared_.guard.open() && !is_final(kind) && !mutant(Mutant::kOpenGuardCountsAttempts)) {
-    if (o.story != kNone) shared_.out->free_stories.push_back(o.story);
+    shared_.free_story(o.story);
     return;  // nobody's fault: it goes back to the queue, no attempt counted
   }
   Facts& f = facts_[facts_of(i)];
-  if (f.story != kNone) shared_.out->free_stories.push_back(f.story);
+  shared_.free_story(f.story);
   f.story = o.story;
   f.kind = kind;
   f.last_failure = f.attempts == 0 && f.throttled_ms == 0 ? now.wall : std::max(now.wall, f.first_failure);
   if (f.first_failure == Timestamp{}) f.first_failure = now.wall;
   const Duration asked = std::min(o.after.value_or(Duration(0)), policy.max_retry_after);
   if (kind == Kind::kThrottled) {
-    const Duration wait = o.after ? asked : policy.delay(1, shared_.random);
+    const Duration wait = std::max(o.after ? asked : policy.delay(1, shared_.random), kLeastThrottle);
     if (Duration(f.throttled_ms) + wait <= policy.max_retry_after) {
       f.throttled_ms += static_cast<std::uint32_t>(wait.count());
-      f.due = now.wall + wait;
-      f.due_steady = now.steady + wait;
-      make_slow(entries_[i].lane);
-      entries_[i].state = State::kFailed;
-      add_pending(i);
+      wait_for(i, wait);
       return;
     }
   }
@@ -323,8 +325,14 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
     return;
   }
   const Duration wait = std::max(policy.delay(f.attempts, shared_.random), asked);
-  f.due = now.wall + wait;
-  f.due_steady = now.steady + wait;
+  wait_for(i, wait);
+}
+
+// Its next attempt is `wait` away; first the journal must know.
+void PartitionEngine::wait_for(std::uint32_t i, Duration wait) {
+  Facts& f = facts_[entries_[i].facts];
+  f.due = shared_.now.wall + wait;
+  f.due_steady = shared_.now.steady + wait;
   if (shared_.config.key_policy == KeyPolicy::kBypass) f.self = true;
   make_slow(entries_[i].lane);
   entries_[i].state = State::kFailed;
@@ -427,20 +435,29 @@ void PartitionEngine::order(const ParkedOrder& o) {
   }
 }
 
-// A waiting message that retention is about to delete is handed over while it can still be read.
-bool PartitionEngine::expiring(const Entry& e) const {
-  if (e.facts != kNone && facts_[e.facts].with_record) return false;
-  if (traits_.retention && shared_.now.wall - e.timestamp >= *traits_.retention * 8 / 10) return true;
+// Whether so much of the time, or of the bytes, is over after which retention deletes a message.
+bool PartitionEngine::retention_over(const Entry& e, std::int64_t tenths) const {
+  if (traits_.retention && shared_.now.wall - e.timestamp >= *traits_.retention * tenths / 10) return true;
   if (!traits_.retention_bytes || log_bytes_ == 0 || log_end_ <= log_start_ || e.offset < log_start_) return false;
   const auto per_offset = static_cast<double>(log_bytes_) / static_cast<double>(log_end_.v - log_start_.v);
   return per_offset * static_cast<double>(log_end_.v - e.offset.v) >=
-         0.8 * static_cast<double>(*traits_.retention_bytes);
+         static_cast<double>(tenths) / 10 * static_cast<double>(*traits_.retention_bytes);
+}
+
+// A waiting message that retention is about to delete is handed over while it can still be read.
+bool PartitionEngine::expiring(const Entry& e) const {
+  return (e.facts == kNone || !facts_[e.facts].with_record) && retention_over(e, 8);
 }
 
 void PartitionEngine::look_at_retention() {
   if (!traits_.retention && !traits_.retention_bytes) return;
   std::vector<std::uint32_t> chosen;
+  half_over_ = false;
   each_slow([&](std::uint32_t lane) {
+    const std::uint32_t head = lanes_[lane].head;
+    // What is kept on purpose waits for people, and does not hold up the partition.
+    if (head != kNone && entries_[head].state != State::kKept)
+      half_over_ = half_over_ || retention_over(entries_[head], 5);
     const std::uint32_t i = lanes_[lane].current;
     const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
     if (waits && expiring(entries_[i])) chosen.push_back(i);

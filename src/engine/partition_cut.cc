@@ -5,6 +5,7 @@
 // begins if they are finished, list the heads from the lowest on until the metadata is full (that is H), then
 // decide for each finished message whether the cut alone would repeat it after a crash and must be told `done`.
 #include <algorithm>
+#include <span>
 
 #include "engine/mutants.h"
 #include "engine/partition.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxHeads = kMaxMetadata;  // more than any metadata holds
 constexpr JournalCheck kNoJournal{UINT64_MAX, UINT64_MAX};
+constexpr std::size_t kMaxErases = 500;  // of entries that may as well go with the next write
 
 }  // namespace
 
@@ -190,8 +192,10 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
     cut_->check.sum -= f.live;
     cut_->erased.push_back(i);
   }
-  if (const auto at = obituaries_.find(e.offset); at != obituaries_.end())
+  if (const auto at = obituaries_.find(e.offset); at != obituaries_.end()) {
     for (const Obituary& o : at->second) add(RecordType::kJournalErase, o);
+    cut_->obituaries[e.offset] = at->second.size();
+  }
 }
 
 // The claim: the metadata as found, with our name. A crash after it finds the same state again.
@@ -247,7 +251,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   const Offset frontier = window_.end();
   // H never falls, and never stays behind by more than the window may hold.
   Offset floor = std::max(high_, Offset(frontier.v - static_cast<std::int64_t>(shared_.config.max_ahead)));
-  if (cut_->release)
+  if (cut_->release && !mutant(Mutant::kReleaseWithoutSurplus))
     floor = frontier;
   else if (mutant(Mutant::kHighMayFall))
     floor = Offset(0);
@@ -259,7 +263,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   BARTLEBY_ASSERT(cut_->low >= low_ || mutant(Mutant::kCommitHighestDone));
 
   CommitMetadata m;
-  m.writer = cut_->release ? std::string() : shared_.config.writer;
+  m.writer = cut_->release && !mutant(Mutant::kReleaseKeepsName) ? std::string() : shared_.config.writer;
   m.serial = serial;
   m.unclean = cut_->low > low_ ? 0 : unclean_;
   m.high = frontier;
@@ -318,8 +322,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     cut_->head_puts.push_back(entry);
     plan.records.push_back({.type = RecordType::kJournalPut, .partition = index, .entry = entry, .letter = {}});
   }
+  std::ranges::sort(cut_->head_puts, {}, &HeadEntry::lane);
   for (const auto& [lane, from] : live_heads_) {
-    const bool rewritten = std::ranges::any_of(cut_->head_puts, [&](const HeadEntry& h) { return h.lane == lane; });
+    const bool rewritten = std::ranges::binary_search(cut_->head_puts, lane, {}, &HeadEntry::lane);
     bool in_journal = false;
     const std::uint32_t i = table_.find(lane);
     if (rewritten || (i != kNone && from_in_cut(lanes_[i], in_journal) == from) || mutant(Mutant::kHeadEntryNotErased))
@@ -333,6 +338,10 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   for (const auto& [offset, done] : live_done_) {
     if (offset >= m.high && !mutant(Mutant::kDoneErasedEarly)) continue;
     if (lane_open_at(done.lane, offset) && !mutant(Mutant::kDoneOfOpenLaneErased)) continue;
+    if (cut_->done_erases.size() == kMaxErases && !cut_->release) {
+      cut_->more = true;
+      break;
+    }
     cut_->done_erases.push_back(offset);
     --cut_->check.count;
     cut_->check.sum -= fingerprint(JournalEntry(done));
@@ -350,7 +359,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       }
     });
   }
-  for (const Stray& stray : strays_) {
+  cut_->strays = cut_->release ? strays_.size() : std::min(strays_.size(), kMaxErases);
+  cut_->more = cut_->more || cut_->strays < strays_.size();
+  for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
     if (!std::holds_alternative<Obituary>(stray.entry)) {
       --cut_->check.count;
       cut_->check.sum -= stray.mark;
@@ -359,7 +370,6 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       plan.records.push_back(
           {.type = RecordType::kJournalErase, .partition = index, .entry = stray.entry, .letter = {}});
   }
-  cut_->strays = strays_.size();
 
   const bool uses_journal = std::any_of(
       plan.records.begin() + static_cast<std::ptrdiff_t>(plan_records), plan.records.end(),
@@ -384,7 +394,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
 // This very write puts an entry under the same key: erasing the old one would take the new one with it.
 bool PartitionEngine::replaced_in_cut(const JournalEntry& stray) const {
   if (const auto* h = std::get_if<HeadEntry>(&stray))
-    return std::ranges::any_of(cut_->head_puts, [h](const HeadEntry& put) { return put.lane == h->lane; });
+    return std::ranges::binary_search(cut_->head_puts, h->lane, {}, &HeadEntry::lane);
   const auto* m = std::get_if<MessageEntry>(&stray);
   if (m == nullptr) return false;
   return std::ranges::any_of(cut_->puts, [&](const auto& put) { return entries_[put.first].offset == m->offset; }) ||

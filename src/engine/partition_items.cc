@@ -22,6 +22,17 @@ DestinationId PartitionEngine::destination_of(const Entry& e) const {
   return journal_destination();
 }
 
+// Whether a topic that its item must be written to refuses or is silent; `probe` does not count.
+bool PartitionEngine::suspended_for(const Entry& e, std::optional<DestinationId> probe) const {
+  const auto refuses = [&](DestinationId id) { return id != probe && shared_.suspended(id); };
+  const DestinationId to = destination_of(e);
+  return (to != journal_destination() && refuses(to)) || (also_outcome(e) && refuses({DestinationType::kOutcomes, 0}));
+}
+
+bool PartitionEngine::also_outcome(const Entry& e) const {
+  return e.state != State::kFailed && (e.record_flags & kReplayed) != 0;
+}
+
 std::uint32_t PartitionEngine::item_size(const Entry& e, bool decision, std::uint64_t& bytes) const {
   if (decision || e.state == State::kFailed) {
     bytes += kStoryBytes;
@@ -53,7 +64,10 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
   }
   if (probe_only) {
     const auto fits = [&](std::uint32_t i) {
-      return destination_of(entries_[i]) == probe && !held_by_guard(entries_[i]);
+      const Entry& e = entries_[i];
+      const bool goes_there =
+          destination_of(e) == probe || (also_outcome(e) && probe.type == DestinationType::kOutcomes);
+      return goes_there && !suspended_for(e, probe) && !held_by_guard(e);
     };
     if (const auto at = std::ranges::find_if(blocked_, fits); at != blocked_.end()) {
       items.push_back({*at, false});
@@ -73,7 +87,7 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
     if (!first && (records >= shared_.config.write_records || bytes >= shared_.config.write_bytes)) break;
     pending_.pop_front();
     bool decision = false;
-    if (const DestinationId to = destination_of(e); shared_.suspended(to) && to != journal_destination()) {
+    if (suspended_for(e)) {
       if (e.state != State::kDying || facts_[e.facts].decided || mutant(Mutant::kDecisionNotJournalled)) {
         blocked_.push_back(i);
         continue;

@@ -1,7 +1,6 @@
 // Lanes, their lists and their place in the order; entries and their bytes.
 #include <algorithm>
 
-#include "engine/mutants.h"
 #include "engine/partition.h"
 
 namespace bartleby {
@@ -229,7 +228,7 @@ void PartitionEngine::drop_facts(Entry& e) {
   if (e.facts == kNone) return;
   Facts& f = facts_[e.facts];
   if (f.timer.slot != 0xffff) timers_.remove(e.facts);
-  if (f.story != kNone) shared_.out->free_stories.push_back(f.story);
+  shared_.free_story(f.story);
   if (f.emits) drop_emitted(f);
   facts_.free(e.facts);
   e.facts = kNone;
@@ -255,14 +254,6 @@ std::size_t PartitionEngine::held() const {
 std::size_t PartitionEngine::memory_bytes() const {
   return entries_.bytes() + facts_.bytes() + lanes_.bytes() + emitted_.bytes() + table_.bytes() + order_.bytes() +
          listed_.bytes() + window_.bytes();
-}
-
-Timestamp PartitionEngine::oldest_waiting() const {
-  if (!any_slow()) return shared_.now.wall;
-  const LaneState& l = lanes_[lowest_slow()];
-  // What is kept on purpose waits for people, and does not hold up the partition.
-  if (l.head == kNone || entries_[l.head].state == State::kKept) return shared_.now.wall;
-  return entries_[l.head].timestamp;
 }
 
 void Shared::suspend(DestinationId id) {

@@ -79,8 +79,10 @@ void PartitionEngine::drain() {
   }
   phase_ = Phase::kDraining;
   drain_until_ = shared_.now.steady + shared_.config.drain;
-  for (const std::uint32_t lane : ready_) lanes_[lane].ready = false;
-  ready_.clear();
+  if (!mutant(Mutant::kDispatchWhileDraining)) {
+    for (const std::uint32_t lane : ready_) lanes_[lane].ready = false;
+    ready_.clear();
+  }
   for (const std::uint32_t lane : suspects_) lanes_[lane].suspect = false;
   suspects_.clear();
   dirty_ = true;
@@ -89,7 +91,11 @@ void PartitionEngine::drain() {
 
 bool PartitionEngine::may_release() const {
   if (shared_.now.steady >= drain_until_) return true;
-  return runs_ == 0 && pending_.empty() && !cut_;
+  // A letter that the guard or its topic holds back is decided, durably: the next owner writes it.
+  const auto waits = [this](std::uint32_t i) {
+    return entries_[i].state == State::kDying && facts_[entries_[i].facts].decided;
+  };
+  return (runs_ == 0 || mutant(Mutant::kReleaseBeforeHandlersEnd)) && !cut_ && std::ranges::all_of(pending_, waits);
 }
 
 void PartitionEngine::lost() { forget_live(); }
@@ -106,12 +112,10 @@ void PartitionEngine::forget_live() {
   for (auto& [lane, after] : after_)
     for (const RecordRef& r : after.records) {
       shared_.bytes -= r.size;
-      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+      shared_.free_slot(r.slot);
     }
-  for (const auto& [offset, note] : notes_)
-    if (note.story != kNone) shared_.out->free_stories.push_back(note.story);
-  for (const JournalItem& item : found_entries_)
-    if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+  for (const auto& [offset, note] : notes_) shared_.free_story(note.story);
+  for (const JournalItem& item : found_entries_) shared_.free_story(item.story);
   if (sweeping_) shared_.out->others.push_back(CancelSweep{ref_, sweep_serial_});
   entries_ = {};
   facts_ = {};

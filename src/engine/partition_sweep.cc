@@ -41,8 +41,7 @@ void PartitionEngine::start_pass() {
 
 void PartitionEngine::range_read(const ReadIn& in) {
   const auto drop = [&] {
-    for (const RecordRef& r : in.records)
-      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+    for (const RecordRef& r : in.records) shared_.free_slot(r.slot);
   };
   if (const auto read = reads_.find(in.serial); read != reads_.end()) {
     const std::uint32_t e = read->second;
@@ -83,9 +82,7 @@ void PartitionEngine::lost_up_to(Offset log_start, Offset first) {
 
 // One message of a lane that the pass serves. Everything of the lane before it has come already.
 void PartitionEngine::sweep_one(const RecordRef& r) {
-  const auto drop = [&] {
-    if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
-  };
+  const auto drop = [&] { shared_.free_slot(r.slot); };
   const std::uint32_t lane = (r.flags & kKeyless) ? kNone : table_.find(r.lane);
   if (lane == kNone || !lanes_[lane].in_pass || r.offset < lanes_[lane].log_from || r.offset >= pass_end_) {
     drop();
@@ -149,7 +146,7 @@ void PartitionEngine::leave_pass(std::uint32_t lane, Offset stopped_at, bool aga
   if (const auto at = after_.find(lane); at != after_.end()) {  // these come after what is still in the log
     for (const RecordRef& r : at->second.records) {
       shared_.bytes -= r.size;
-      if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+      shared_.free_slot(r.slot);
     }
     after_.erase(at);
   }
@@ -175,12 +172,12 @@ void PartitionEngine::end_pass() {
       const RecordRef& r = after.records[k];
       shared_.bytes -= r.size;
       if (overflow != kNoOffset && r.offset > overflow) {
-        if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+        shared_.free_slot(r.slot);
         continue;
       }
       if (!has_room(lanes_[lane], r.size)) {
         overflow = std::min(overflow, r.offset);
-        if (r.slot != kNone) shared_.out->free_slots.push_back(r.slot);
+        shared_.free_slot(r.slot);
         continue;
       }
       const auto note = take_note(r.offset, r.timestamp);
@@ -212,10 +209,7 @@ void PartitionEngine::serve_reads() {
     if (shared_.bytes + size > shared_.config.max_bytes && !mutant(Mutant::kDueHeadGetsNoRoom)) {
       evict_held(size);
       if (shared_.bytes + size > shared_.config.max_bytes) {
-        if (shared_.reserve_users > 0) {
-          shared_.want_room = true;
-          return;
-        }
+        if (shared_.reserve_users > 0) return;
         ++shared_.reserve_users;
         e.flags |= kReserve;
       }
@@ -226,7 +220,8 @@ void PartitionEngine::serve_reads() {
     e.serial = ++serial_;
     reads_[e.serial] = i;
     ++shared_.counters.reads;
-    shared_.out->others.push_back(ReadMessage{ref_, e.serial, e.offset});
+    const bool in_journal = e.facts != kNone && facts_[e.facts].with_record;
+    shared_.out->others.push_back(ReadMessage{ref_, e.serial, e.offset, in_journal ? facts_[e.facts].story : kNone});
   }
 }
 
@@ -261,8 +256,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   BARTLEBY_ASSERT(e.state == State::kFetching);
   e.serial = 0;
   const auto drop_from = [&](std::size_t k) {
-    for (; k < in.records.size(); ++k)
-      if (in.records[k].slot != kNone) shared_.out->free_slots.push_back(in.records[k].slot);
+    for (; k < in.records.size(); ++k) shared_.free_slot(in.records[k].slot);
   };
   const auto give_reserve_back = [&] {
     if (!(e.flags & kReserve)) return;

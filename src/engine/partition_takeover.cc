@@ -93,21 +93,35 @@ void PartitionEngine::log_read(const LogIn& in) {
     phase_ = Phase::kReadJournal;
     found_entries_.clear();
     ask();
-  } else if (phase_ == Phase::kRunning && any_slow() && lanes_[lowest_slow()].key < log_start_) {
-    lost_up_to(log_start_, lanes_[lowest_slow()].key);
+  } else if (phase_ == Phase::kRunning) {
+    // What the journal has with its bytes does not need the log.
+    const auto look = [this](Offset from, std::uint32_t lane) {
+      if (from >= log_start_) return false;
+      const std::uint32_t head = lanes_[lane].head;
+      const std::uint32_t facts = head == kNone ? kNone : entries_[head].facts;
+      if (facts != kNone && facts_[facts].with_record) return true;
+      lost_up_to(log_start_, from);
+      return false;
+    };
+    order_.walk(look);
+    listed_.walk(look);
   }
 }
 
 void PartitionEngine::journal_read(const JournalIn& in) {
   const auto drop_stories = [this](const std::vector<JournalItem>& items) {
-    for (const JournalItem& item : items)
-      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+    for (const JournalItem& item : items) shared_.free_story(item.story);
   };
   if (in.tail || phase_ == Phase::kRunning) {  // somebody else's death
     drop_stories(in.items);
     for (const JournalItem& item : in.items) {
       const auto* o = std::get_if<Obituary>(&item.entry);
       if (o == nullptr || mutant(Mutant::kObituariesNotTailed)) continue;
+      if (o->offset < low_ && phase_ == Phase::kRunning) {  // over before its death was told
+        add_stray(*o);
+        dirty_ = true;
+        continue;
+      }
       auto& known = obituaries_[o->offset];
       if (std::ranges::none_of(known, [&](const Obituary& k) { return k.incarnation == o->incarnation; }))
         known.push_back(*o);
@@ -246,7 +260,7 @@ void PartitionEngine::sort_entries(bool trusted) {
       covered = at == heads_found_.end() || at->second > m->offset;
     }
     if (below || covered) {
-      if (item.story != kNone) shared_.out->free_stories.push_back(item.story);
+      shared_.free_story(item.story);
       if (!below || !mutant(Mutant::kEntriesBelowLowKept)) add_stray(item.entry);
       continue;
     }

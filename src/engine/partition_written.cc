@@ -43,6 +43,12 @@ void PartitionEngine::apply_cut() {
   for (const Lane lane : cut.head_erases) live_heads_.erase(lane);
   for (const HeadEntry& h : cut.head_puts) live_heads_[h.lane] = h.from;
   strays_.erase(strays_.begin(), strays_.begin() + static_cast<std::ptrdiff_t>(cut.strays));
+  if (cut.more) dirty_ = true;
+  // A death that was told late, of a message that was over by then.
+  for (auto at = obituaries_.begin(); at != obituaries_.end() && at->first < low_; at = obituaries_.erase(at)) {
+    for (const Obituary& o : at->second) add_stray(o);
+    dirty_ = true;
+  }
   cut_.reset();
 
   std::set<std::uint32_t> lanes;
@@ -58,7 +64,7 @@ void PartitionEngine::apply_cut() {
     if (decision) {
       facts_[e.facts].decided = true;
       e.flags |= kPending;
-      if (shared_.suspended(destination_of(e))) {
+      if (suspended_for(e)) {
         blocked_.push_back(i);
       } else {
         pending_.push_back(i);
@@ -66,7 +72,14 @@ void PartitionEngine::apply_cut() {
       }
       continue;
     }
-    obituaries_.erase(e.offset);
+    if (const auto at = obituaries_.find(e.offset); at != obituaries_.end()) {
+      for (std::size_t k = cut.obituaries[e.offset]; k < at->second.size();
+           ++k) {  // told while the write was on its way
+        add_stray(at->second[k]);
+        dirty_ = true;
+      }
+      obituaries_.erase(at);
+    }
     if (e.state == State::kDying)
       ++base_.dead;
     else
@@ -108,7 +121,6 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
   }
   Entry& e = entries_[i];
   Facts& f = facts_[e.facts];
-  const DestinationId to = destination_of(e);
   if (type == RecordType::kLetter && why == Refusal::kTooLarge && f.form < 3) {
     ++f.form;
     return false;
@@ -125,22 +137,18 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     while (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished)
       l.current = entries_[l.current].next;
     failed(i, Ending{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
-    if (e.state == State::kQueued) add_back_to_front(lane);
+    if (e.state == State::kQueued && l.running == 0) advance(lane);  // else when what runs of it is answered
     return true;
   }
   shared_.alarm(AlarmType::kDestinationRefused, ref_, e.offset, static_cast<std::uint64_t>(why));
-  shared_.suspend(to);
+  // What refused, and not what its message also writes to: others may need only that.
+  shared_.suspend(type == RecordType::kOutcome ? DestinationId{DestinationType::kOutcomes, 0} : destination_of(e));
   return false;
 }
 
 void PartitionEngine::retry_blocked() {
   unblock_ = true;
   if (!blocked_.empty() && items_since_ == kNever) items_since_ = shared_.now.steady;
-}
-
-// After a success turned into a failure: the lane goes back to it unless something of it runs.
-void PartitionEngine::add_back_to_front(std::uint32_t lane) {
-  if (lanes_[lane].running == 0) advance(lane);
 }
 
 }  // namespace bartleby

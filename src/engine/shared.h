@@ -56,8 +56,6 @@ struct Shared {
   std::uint64_t bytes = 0;          // of messages in memory, all partitions
   std::uint32_t running = 0;        // Run commands without their completion
   std::uint32_t reserve_users = 0;  // due heads that live on the reserved message
-  bool want_room = false;           // somebody waits for bytes to be freed
-  bool draining = false;
 
   void alarm(AlarmType type, PartitionRef ref, Offset offset, std::uint64_t number = 0) {
     out->alarms.push_back({type, ref, offset, number});
@@ -68,10 +66,27 @@ struct Shared {
     return at != destinations.end() && at->second.suspended;
   }
 
+  // What the pump keeps for the engine is given back; kNone is nothing.
+  void free_slot(std::uint32_t slot) { give_back(slot, out->free_slots); }
+  void free_story(std::uint32_t story) { give_back(story, out->free_stories); }
+  void free_emit(std::uint32_t emit) { give_back(emit, out->free_emits); }
+
+  // An outcome that nobody waits for gives back what it names.
+  void drop(const std::optional<Ending>& ending) {
+    if (!ending) return;
+    free_story(ending->story);
+    free_emit(ending->emit);
+  }
+
   void suspend(DestinationId id);
   void works(DestinationId id);
 
   bool over_budget() const { return bytes >= config.max_bytes; }
+
+ private:
+  static void give_back(std::uint32_t number, std::vector<std::uint32_t>& list) {
+    if (number != kNone) list.push_back(number);
+  }
 };
 
 }  // namespace bartleby

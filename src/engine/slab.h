@@ -24,8 +24,8 @@ class Slab {
     }
     const std::uint32_t i = free_.back();
     free_.pop_back();
-    static const T fresh{};  // copied from memory: made on the stack it would be read back before it is there
-    items_.data()[i] = fresh;
+    static const T kFresh{};  // copied from memory: made on the stack it would be read back before it is there
+    items_.data()[i] = kFresh;
     return i;
   }
 

@@ -58,7 +58,8 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   if (!event.answered) return failed(*dlq, now);
   dlq->log_end = event.log_end;
   IntakeBatch batch{event.dlq, dlq->stored, {}, 0, {}};
-  if (event.log_end < dlq->done_to && !office_mutant(OfficeMutant::kNewTopicNotNoticed)) {
+  const bool anew = event.log_end < dlq->done_to && !office_mutant(OfficeMutant::kNewTopicNotNoticed);
+  if (anew) {
     // The topic was made anew: what was there is another topic's, and this one begins at its beginning. Ids have
     // the time in them, so old and new letters stay apart. Not `position`: after a start it may lie far below.
     dlq->parts.clear();
@@ -76,6 +77,8 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
     dlq->position = next(record.offset);
     look_at(event.dlq, *dlq, std::move(record), now, batch.letters);
   }
+  // What is left up to the end are ends of transactions, or records that are gone. Of a new topic nothing was read yet.
+  if (event.records.empty() && !anew) dlq->position = std::max(dlq->position, event.log_end);
   // As long as there is more to read the other parts may be in it, however long ago the first was read.
   give_up_parts(event.dlq, *dlq, event.records.empty() ? now : Instant{}, batch.letters);
   dlq->done_to = std::max(dlq->done_to, dlq->position);

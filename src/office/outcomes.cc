@@ -87,11 +87,12 @@ Result<OutcomesTaken> take_outcomes(Store& store, Broker& broker, std::size_t re
     if (from >= range->second) continue;
     const auto read = broker.read(tp, from, records, kReadBytes);
     if (!read) return std::unexpected(read.error());
-    if (read->empty()) continue;
+    // Where there is nothing, ends of transactions lie up to the end.
+    const Offset after = read->empty() ? range->second : next(read->back().offset);
     OutcomesTaken taken;
     const auto applied = change_letters(store, {"outcomes", "", ""}, now, [&](LetterChanges& changes) -> Result<void> {
       taken = {};
-      BARTLEBY_TRY(move_position(changes.connection(), partition, at, next(read->back().offset)));
+      BARTLEBY_TRY(move_position(changes.connection(), partition, at, after));
       for (const LogRecord& record : *read) {
         ++taken.records;
         const auto outcome = record.value ? outcome_from(*record.value) : fail(ErrorCode::kMalformed, "null");

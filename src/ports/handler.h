@@ -9,8 +9,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 #include "model/outcome.h"
@@ -19,11 +21,26 @@ namespace bartleby {
 
 // Lives as long as someone holds it, longer than the assignment of its partition.
 struct AttemptIn {
-  std::string worker, group;
+  struct Names {
+    std::string cluster, worker, group;
+  };
+
+  // The same for all attempts and lives. Computed when it is first asked for, by any thread.
+  std::string_view message_id() const {
+    std::call_once(id_once_, [this] {
+      if (id.empty() && id_of != nullptr) id = id_of(*this);
+    });
+    return id;
+  }
+  // Configured, else the message id.
+  std::string_view idempotency_key() const { return configured_key.empty() ? message_id() : configured_key; }
+
+  std::shared_ptr<const Names> names;
   TopicPartition tp;
   std::shared_ptr<const LogRecord> record;
-  std::string message_id;                // the same for all attempts and lives
-  std::string idempotency_key;           // configured, else the message id
+  std::string (*id_of)(const AttemptIn&) = nullptr;
+  mutable std::string id;  // given, else made by `id_of`
+  std::string configured_key;
   std::optional<std::string> replay_of;  // letter id
   std::uint32_t number = 1;              // of this attempt, from 1
   std::uint32_t max = 1;
@@ -32,6 +49,9 @@ struct AttemptIn {
   Timestamp deadline_wall;
   std::string token;                   // `at_…`: names this attempt to people and other processes
   std::atomic<bool> cancelled{false};  // nobody waits for the answer any more
+
+ private:
+  mutable std::once_flag id_once_;
 };
 
 using Answer = std::move_only_function<void(Decision)>;
@@ -46,8 +66,12 @@ class Handler {
   virtual bool in_process() const = 0;
 
   // How many attempts of this process are past their deadline by more than `by`, and how many it can run at all: code
-  // that does not come back can only be ended with the process.
-  virtual std::uint32_t overdue(Instant /*now*/, Duration /*by*/) { return 0; }
+  // that does not come back can only be ended with the process. One that runs alone keeps all others out.
+  struct Overdue {
+    std::uint32_t late = 0;
+    bool alone = false;
+  };
+  virtual Overdue overdue(Instant /*now*/, Duration /*by*/) { return {}; }
   virtual std::uint32_t capacity() const { return 0; }
   // The process is about to be ended because of these: they are named as the ones who brought it down.
   virtual void mark_overdue(Instant /*now*/, Duration /*by*/) {}

@@ -4,15 +4,18 @@
 
 #include <cstdlib>
 #include <exception>
+#include <thread>
 #include <typeinfo>
 
 namespace bartleby {
 namespace {
 
+constexpr std::chrono::milliseconds kInlineWaits{100};  // the engine stands still meanwhile
+
 Message message_of(const AttemptIn& in) {
   Message::Parts p;
   p.topic = in.tp.topic;
-  p.id = in.message_id;
+  p.id = {[](const void* of) { return static_cast<const AttemptIn*>(of)->message_id(); }, &in};
   p.has_key = in.record->key.has_value();
   if (p.has_key) p.key = *in.record->key;
   p.is_null = !in.record->value.has_value();
@@ -30,7 +33,7 @@ Attempt attempt_of(const AttemptIn& in) {
   p.max = static_cast<int>(in.max);
   p.deadline = TimePoint(in.deadline.time_since_epoch());
   p.cancelled = &in.cancelled;
-  p.idempotency_key = in.idempotency_key;
+  p.idempotency_key = {[](const void* of) { return static_cast<const AttemptIn*>(of)->idempotency_key(); }, &in};
   if (in.replay_of) p.replay_of = *in.replay_of;
   return Attempt(p);
 }
@@ -65,11 +68,15 @@ Outcome run(const InProcess& where, const SyncHandler& code, const AttemptIn& in
   return outcome;
 }
 
+// Waits, on a thread that nobody else needs. Whether it is alone.
+bool through_gate(const InProcess& where, const AttemptIn& in, std::chrono::milliseconds at_most) {
+  return where.gate == nullptr ? in.alone : where.gate->begin(in.alone, at_most);
+}
+
 }  // namespace
 
-Presence::Presence(const InProcess& where, const AttemptIn& in)
+Presence::Presence(const InProcess& where, const AttemptIn& in, bool alone)
     : gate_(where.gate), recorder_(where.recorder), suspect_(in.alone) {
-  const bool alone = gate_ != nullptr ? gate_->begin(suspect_) : suspect_;
   if (recorder_ == nullptr) return;
   slot_ = recorder_->begin({where.journal ? where.journal(in.tp.topic) : std::string(), in.tp.partition,
                             in.record->offset, in.record->timestamp, in.number, alone});
@@ -106,7 +113,7 @@ Decision decision_of(const Outcome& outcome) {
 PooledHandler::PooledHandler(InProcess where, SyncHandler code, std::uint32_t threads)
     : where_(std::move(where)), code_(std::move(code)), running_(std::max(threads, 1u)) {
   threads_.reserve(running_.size());
-  for (std::size_t i = 0; i < running_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
+  for (Running& r : running_) threads_.emplace_back([this, &r] { work(r); });
 }
 
 PooledHandler::~PooledHandler() {
@@ -121,61 +128,139 @@ PooledHandler::~PooledHandler() {
   threads_.clear();
 }
 
+thread_local PooledHandler::Here PooledHandler::here;
+
 void PooledHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
+  Job job{std::move(attempt), std::move(answer)};
+  // From inside an answer of this thread's own: the next message of the same stretch. It goes on here, without waking
+  // anybody.
+  if (here.pool == this && !here.next) {
+    here.next = std::move(job);
+    return;
+  }
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(attempt), std::move(answer)});
+    jobs_.push_back(std::move(job));
+    wake = to_be_woken();
   }
-  wake_.notify_one();
+  if (wake) wake_.notify_one();
 }
 
-void PooledHandler::work(std::size_t thread) {
+// One at a time is being woken, and wakes the next one if there is more to do: many short jobs would wake all.
+bool PooledHandler::to_be_woken() {
+  if (waiting_ == 0 || waking_ || jobs_.empty()) return false;
+  waking_ = true;
+  return true;
+}
+
+void PooledHandler::work(Running& running) {
   FlightRecorder::alternate_stack();
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    {
-      const Presence flight(where_, *job.attempt);
-      lock.lock();
-      running_[thread] = {job.attempt->deadline, flight.slot()};
-      lock.unlock();
-      Outcome outcome = run(where_, code_, *job.attempt, flight.slot());
-      lock.lock();
-      running_[thread] = {};
-      lock.unlock();
-      job.answer(decision_of(outcome));
+  here.pool = this;
+  while (std::optional<Job> job = take()) {
+    while (job) {
+      run_one(running, *job);
+      job = std::exchange(here.next, std::nullopt);
+      if (job && ending_) std::exchange(job, std::nullopt)->answer(Decision::not_run());
     }
-    job = {};
-    lock.lock();
   }
 }
 
-std::uint32_t PooledHandler::overdue(Instant now, Duration by) {
-  const std::lock_guard lock(mutex_);
-  std::uint32_t n = 0;
-  for (const Running& r : running_) {
-    if (r.deadline == kNever || now < r.deadline + by) continue;
-    ++n;
+// Nothing: the handler ends.
+std::optional<PooledHandler::Job> PooledHandler::take() {
+  std::unique_lock lock(mutex_);
+  while (jobs_.empty()) {
+    if (ending_) return std::nullopt;
+    ++waiting_;
+    wake_.wait(lock);
+    --waiting_;
+    waking_ = false;
   }
-  return n;
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  const bool wake = to_be_woken();
+  lock.unlock();
+  if (wake) wake_.notify_one();
+  return job;
+}
+
+void PooledHandler::run_one(Running& running, Job& job) {
+  const auto wait = job.attempt->alone ? AloneGate::kSuspectWaits : AloneGate::kOthersWait;
+  const Presence flight(where_, *job.attempt, through_gate(where_, *job.attempt, wait));
+  {
+    const std::lock_guard lock(running.mutex);
+    running.deadline = job.attempt->deadline;
+    running.alone = job.attempt->alone;
+    running.slot = flight.slot();
+  }
+  const Outcome outcome = run(where_, code_, *job.attempt, flight.slot());
+  {
+    const std::lock_guard lock(running.mutex);
+    running.deadline = kNever;
+  }
+  job.answer(decision_of(outcome));
+}
+
+Handler::Overdue PooledHandler::overdue(Instant now, Duration by) {
+  Overdue all;
+  for (Running& r : running_) {
+    const std::lock_guard lock(r.mutex);
+    if (r.deadline == kNever || now < r.deadline + by) continue;
+    ++all.late;
+    all.alone = all.alone || r.alone;
+  }
+  return all;
 }
 
 void PooledHandler::mark_overdue(Instant now, Duration by) {
-  const std::lock_guard lock(mutex_);
-  for (const Running& r : running_)
+  for (Running& r : running_) {
+    const std::lock_guard lock(r.mutex);
     if (r.deadline != kNever && now >= r.deadline + by && where_.recorder != nullptr) where_.recorder->mark(r.slot);
+  }
 }
 
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
-  const Presence flight(where_, *attempt);
-  answer(decision_of(run(where_, code_, *attempt, flight.slot())));
+  const Presence flight(where_, *attempt, through_gate(where_, *attempt, kInlineWaits));
+  answer(decision_of(bartleby::run(where_, code_, *attempt, flight.slot())));
 }
 
+// What an asynchronous attempt leaves behind until it is answered.
+struct AsynchronousHandler::Asked {
+  std::unique_ptr<Presence> flight;
+  Answer answer;
+  std::shared_ptr<Alone> alone;  // null: it does not run alone
+  std::thread::id starter = std::this_thread::get_id();
+  int exceptions = std::uncaught_exceptions();
+  bool starting = true, thrown = false;  // the starter's alone
+
+  void operator()(const Outcome& outcome) {
+    // An exception drops the reply on its way out of the code; what it was is known to whoever catches it.
+    if (std::this_thread::get_id() == starter && starting && std::uncaught_exceptions() > exceptions) {
+      thrown = true;
+      return;
+    }
+    if (alone) {
+      const std::lock_guard lock(alone->mutex);
+      std::erase_if(alone->running, [this](const Alone::One& one) { return one.who == this; });
+    }
+    flight.reset();
+    answer(decision_of(outcome));
+  }
+};
+
 void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
+  if (where_.gate == nullptr) return run(attempt, std::move(answer), attempt->alone);
+  const bool suspect = attempt->alone;
+  where_.gate->begin_later(suspect, [this, attempt = std::move(attempt), answer = std::move(answer)](
+                                        bool alone) mutable { run(attempt, std::move(answer), alone); });
+}
+
+void AsynchronousHandler::run(const std::shared_ptr<AttemptIn>& attempt, Answer answer, bool alone) {
+  auto flight = std::make_unique<Presence>(where_, *attempt, alone);
+  if (attempt->cancelled) {  // while it waited at the gate
+    flight.reset();
+    return answer(Decision::not_run());
+  }
   // The attempt, and with it every view, lives as long as the message or the attempt is held.
   struct Held {
     std::shared_ptr<AttemptIn> in;
@@ -183,21 +268,39 @@ void AsynchronousHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answe
     Attempt attempt;
   };
   auto held = std::make_shared<Held>(Held{attempt, message_of(*attempt), attempt_of(*attempt)});
-  auto flight = std::make_unique<Presence>(where_, *attempt);
   const std::uint32_t slot = flight->slot();
-  Reply reply([flight = std::move(flight), answer = std::move(answer)](const Outcome& outcome) mutable {
-    flight.reset();
-    answer(decision_of(outcome));
-  });
-  FlightRecorder::enter(where_.recorder, slot);
-  // An exception drops the reply with it, and that makes it a retry.
-  try {
-    code_({held, &held->message}, {held, &held->attempt}, std::move(reply));
-  } catch (...) {
-    FlightRecorder::leave();
-    return;
+  auto asked = std::make_shared<Asked>();
+  asked->flight = std::move(flight);
+  asked->answer = std::move(answer);
+  if (attempt->alone) {
+    asked->alone = alone_;
+    const std::lock_guard lock(alone_->mutex);
+    alone_->running.push_back({asked.get(), attempt->deadline, slot});
   }
+  Reply reply([asked](const Outcome& outcome) { (*asked)(outcome); });
+  FlightRecorder::enter(where_.recorder, slot);
+  const Outcome outcome = guarded([&] {
+    code_({held, &held->message}, {held, &held->attempt}, std::move(reply));
+    return done();
+  });
   FlightRecorder::leave();
+  asked->starting = false;
+  if (asked->thrown) (*asked)(outcome);
+}
+
+Handler::Overdue AsynchronousHandler::overdue(Instant now, Duration by) {
+  Overdue all;
+  const std::lock_guard lock(alone_->mutex);
+  for (const Alone::One& one : alone_->running)
+    if (now >= one.deadline + by) ++all.late;
+  all.alone = all.late > 0;
+  return all;
+}
+
+void AsynchronousHandler::mark_overdue(Instant now, Duration by) {
+  const std::lock_guard lock(alone_->mutex);
+  for (const Alone::One& one : alone_->running)
+    if (now >= one.deadline + by && where_.recorder != nullptr) where_.recorder->mark(one.slot);
 }
 
 }  // namespace bartleby

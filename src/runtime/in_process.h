@@ -3,16 +3,19 @@
 // Each run is in the flight recorder while it lasts, so that the next start knows who ran when the process died. Code
 // of this process cannot be interrupted: an attempt that has passed its deadline is answered when it returns, a late
 // success is a success. An exception is a retry with its type and what(). `overdue` counts who should long be back:
-// the worker ends the process when that is half of the pool, because nothing else gets these threads back.
+// the worker ends the process when that is half of the pool, or one that runs alone, because nothing else gets these
+// threads back.
 #pragma once
 
 #include <bartleby/message.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,10 +36,10 @@ struct InProcess {
   AloneGate* gate = nullptr;  // may be null
 };
 
-// What runs now: through the gate, and in the flight recorder, for as long as the object lives.
+// What runs now, and has come through the gate: in the flight recorder, for as long as the object lives.
 class Presence {
  public:
-  Presence(const InProcess& where, const AttemptIn& in);
+  Presence(const InProcess& where, const AttemptIn& in, bool alone);
   ~Presence();
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
@@ -57,7 +60,7 @@ class PooledHandler : public Handler {
 
   void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
   bool in_process() const override { return true; }
-  std::uint32_t overdue(Instant now, Duration by) override;
+  Overdue overdue(Instant now, Duration by) override;
   void mark_overdue(Instant now, Duration by) override;
   std::uint32_t capacity() const override { return static_cast<std::uint32_t>(running_.size()); }
 
@@ -67,22 +70,35 @@ class PooledHandler : public Handler {
     Answer answer;
   };
   struct Running {
+    std::mutex mutex;
     Instant deadline = kNever;
+    bool alone = false;
     std::uint32_t slot = FlightRecorder::kNoSlot;
   };
-  void work(std::size_t thread);
+  struct Here {
+    const PooledHandler* pool = nullptr;  // whose thread this is
+    std::optional<Job> next;
+  };
+  static thread_local Here here;
+
+  void work(Running& running);
+  std::optional<Job> take();
+  void run_one(Running& running, Job& job);
+  bool to_be_woken();
 
   const InProcess where_;
   const SyncHandler code_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;
-  std::vector<Running> running_;  // by thread
-  bool ending_ = false;
+  std::size_t waiting_ = 0;            // threads without work
+  bool waking_ = false;                // one of them has been told
+  std::vector<Running> running_;       // by thread
+  std::atomic<bool> ending_ = false;   // written under the mutex
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };
 
-// On the thread that calls `start`: for handlers of microseconds that never block.
+// On the thread that calls `start`: for handlers of microseconds that never block. The gate holds it up for a moment.
 class InlineHandler : public Handler {
  public:
   InlineHandler(InProcess where, SyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
@@ -94,16 +110,33 @@ class InlineHandler : public Handler {
   const SyncHandler code_;
 };
 
-// The code answers when it likes. Its deadline is only told to it.
+// The code answers when it likes. Its deadline is only told to it. Never waits: `start` may be called on the very
+// thread that another attempt needs for its answer.
 class AsynchronousHandler : public Handler {
  public:
   AsynchronousHandler(InProcess where, AsyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
   void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
   bool in_process() const override { return true; }
+  Overdue overdue(Instant now, Duration by) override;
+  void mark_overdue(Instant now, Duration by) override;
 
  private:
+  struct Asked;
+  struct Alone {  // the attempts that run alone
+    std::mutex mutex;
+    struct One {
+      const Asked* who;
+      Instant deadline;
+      std::uint32_t slot;
+    };
+    std::vector<One> running;
+  };
+
+  void run(const std::shared_ptr<AttemptIn>& attempt, Answer answer, bool alone);
+
   const InProcess where_;
   const AsyncHandler code_;
+  const std::shared_ptr<Alone> alone_ = std::make_shared<Alone>();  // answers may come after the handler's end
 };
 
 }  // namespace bartleby

@@ -117,21 +117,20 @@ OpenAttempts::Finish OpenAttempts::finish(const std::string& token, Decision dec
   return Finish::kOk;
 }
 
-std::optional<Timestamp> OpenAttempts::extend(const std::string& token, Duration by) {
+std::expected<Timestamp, OpenAttempts::NotExtended> OpenAttempts::extend(const std::string& token, Duration by) {
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(token);
-  if (entry == entries_.end()) return std::nullopt;
+  if (entry == entries_.end()) return std::unexpected(NotExtended::kGone);
   Entry& e = entry->second;
-  if (e.decided || e.attempt->cancelled) return std::nullopt;
+  if (e.decided || e.attempt->cancelled) return std::unexpected(NotExtended::kGone);
+  if (!e.answer) return std::unexpected(NotExtended::kUnanswered);
   const Instant latest = e.opened + kLongestAttempt;
   const Instant moved = std::min(latest, e.deadline + std::clamp(by, Duration(0), kLongestAttempt));
   if (moved <= e.deadline) return e.wall;
   e.wall += moved - e.deadline;
   e.deadline = moved;
-  if (e.answer) {
-    deadlines_.erase(e.at);
-    list(entry);
-  }
+  deadlines_.erase(e.at);
+  list(entry);
   return e.wall;
 }
 

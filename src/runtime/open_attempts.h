@@ -9,6 +9,7 @@
 // attempts are refused; an attempt lives at most 24 h however often it is extended.
 #pragma once
 
+#include <expected>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -45,8 +46,10 @@ class OpenAttempts : public PendingAttempts {
   // Gone: unknown, finished, past its deadline, or nobody waits for it any more.
   Finish finish(const std::string& token, Decision decision);
 
-  // Moves the deadline by that much, never beyond 24 h after the beginning. nullopt: gone.
-  std::optional<Timestamp> extend(const std::string& token, Duration by);
+  // Moves the deadline by that much, never beyond 24 h after the beginning. An attempt that is only announced cannot be
+  // moved: the request that carries it ends with the deadline it was sent with.
+  enum class NotExtended : std::uint8_t { kGone, kUnanswered };
+  std::expected<Timestamp, NotExtended> extend(const std::string& token, Duration by);
 
   // Ends what is past its deadline with kind `timeout`, and what nobody waits for any more.
   void tick();

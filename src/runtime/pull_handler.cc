@@ -21,7 +21,12 @@ void PullHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
   ClaimDone done;
   {
     std::unique_lock lock(mutex_);
-    if (closed_ || offered_.size() >= options_.max_offered) {
+    if (closed_) {
+      lock.unlock();
+      answer(Decision::not_run());
+      return;
+    }
+    if (offered_.size() >= options_.max_offered) {
       lock.unlock();
       Decision d = retry(Kind::kThrottled, "Overloaded", "too many attempts wait to be claimed");
       d.after = Duration(1000);

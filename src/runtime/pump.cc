@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "codec/lane.h"
 
@@ -35,8 +36,8 @@ std::size_t Pump::metadata_bytes(PartitionRef ref) const {
   return at == places_.end() || at->second.ref != ref ? 0 : at->second.metadata_bytes;
 }
 
-std::uint32_t Pump::new_story(JournalStory story) {
-  if (story.error == ErrorText{} && !story.record) return kNone;
+std::uint32_t Pump::new_story(JournalStory story, bool though_empty) {
+  if (story.error == ErrorText{} && !story.record && !though_empty) return kNone;
   const std::uint32_t i = stories_.make();
   stories_[i] = std::move(story);
   return i;
@@ -83,11 +84,12 @@ void Pump::turn(Now now) {
     Completion c{.token = h.token, .done = h.done, .last = {}};
     if (h.last) {
       Ending o{.fate = h.last->fate, .kind = h.last->kind, .reason = h.last->reason, .after = h.last->after};
-      o.story = new_story({bounded(std::move(h.last->error)), {}});
+      const bool failed = h.last->fate == Fate::kRetry || h.last->fate == Fate::kReject;
+      o.story = new_story({bounded(std::move(h.last->error)), {}}, failed);
       if (!h.last->emit.empty()) {
         o.emit = emits_.make();
         o.emit_records = static_cast<std::uint32_t>(h.last->emit.size());
-        o.emit_topic = static_cast<std::uint32_t>(hash64(h.last->emit.front().topic));
+        o.emit_topic = topics_of(h.last->emit);
         for (const Record& r : h.last->emit) o.emit_bytes += payload_size(r);
         emits_[o.emit].records = std::move(h.last->emit);
       }
@@ -161,7 +163,7 @@ void Pump::count_write(bool done) {
 Instant Pump::next_wakeup() const {
   Instant at = engine_.next_wakeup();
   for (const auto& [index, p] : places_) at = std::min(at, p.next_tail);
-  return at;
+  return events_.empty() ? at : now_.steady;
 }
 
 // ---- from the broker -----------------------------------------------------------------------------------
@@ -259,9 +261,19 @@ void Pump::take(BrokerEvent& event) {
           log_range_read(in);
         } else if constexpr (std::is_same_v<T, MemberFailed>) {
           failed_ = true;
+          failure_ = in.message;
         }
       },
       event);
+}
+
+// The topics of one outcome are one destination: when one of them is silent, outcomes to others go on.
+std::uint32_t Pump::topics_of(const std::vector<Record>& emitted) {
+  std::set<std::string_view> names;
+  for (const Record& r : emitted) names.insert(r.topic);
+  std::string all;
+  for (const std::string_view name : names) all.append(name).push_back('\0');
+  return static_cast<std::uint32_t>(hash64(all));
 }
 
 // Only an emitted record's refusal is the handler's business; its topic is known here alone.
@@ -313,7 +325,8 @@ void Pump::journal_slice(Request& request, RangeRead& in) {
     if (in.answered || tail)
       for (auto& [key, decoded] : request.journal) {
         if (tail && !std::holds_alternative<Obituary>(decoded.entry)) continue;
-        out.items.push_back({decoded.entry, tail ? kNone : new_story(std::move(decoded.story))});
+        const bool with_record = decoded.story.record.has_value();
+        out.items.push_back({decoded.entry, tail ? kNone : new_story(std::move(decoded.story)), !tail && with_record});
       }
     if (!tail || !out.items.empty()) events_.push_back(std::move(out));
     // At once: the read of a long journal takes its time, and somebody may have died meanwhile.

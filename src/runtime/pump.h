@@ -108,7 +108,8 @@ class Pump {
 
   Instant next_wakeup() const;
   bool stopped() const { return stopped_; }
-  bool failed() const { return failed_; }  // the member is out; a new pump with a new member goes on
+  bool failed() const { return failed_; }                  // the member is out; a new pump with a new member goes on
+  const std::string& failure() const { return failure_; }  // why, in the broker's words
   const Engine& engine() const { return engine_; }
   const TopicPartition* where(PartitionRef ref) const;
   std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
@@ -161,7 +162,8 @@ class Pump {
   void journal_slice(Request& request, RangeRead& in);
   std::uint64_t ask(Request request);
   Place* place(PartitionRef ref);
-  std::uint32_t new_story(JournalStory story);
+  std::uint32_t new_story(JournalStory story, bool though_empty = false);  // for later, when there is more to say
+  static std::uint32_t topics_of(const std::vector<Record>& emitted);
   std::uint32_t refusal_story(const std::string& topic, Refusal why);
   void tail_journals(Now now);
   void count_runs() const;
@@ -199,6 +201,7 @@ class Pump {
   Now now_{};
   bool stopped_ = false;
   bool failed_ = false;
+  std::string failure_;
 };
 
 }  // namespace bartleby

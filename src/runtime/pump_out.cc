@@ -43,6 +43,11 @@ void Pump::carry_out(Command& command) {
           } else if constexpr (std::is_same_v<T, SetIntake>) {
             member_.set_intake(c.ref, c.open);
           } else if constexpr (std::is_same_v<T, ReadMessage>) {
+            if (c.story != kNone && stories_[c.story].record) {
+              std::vector<LogRecord> kept{*stories_[c.story].record};
+              events_.push_back(ReadIn{c.ref, c.serial, true, refs_of(*p, kept), next(c.offset), true});
+              return;
+            }
             member_.read_range(ask({.asked = Asked::kMessage, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp,
                                c.offset, next(c.offset), {});
           } else if constexpr (std::is_same_v<T, Sweep>) {
@@ -81,6 +86,9 @@ void Pump::write(WritePlan& plan) {
   for (std::size_t i = 0; i < plan.records.size(); ++i) {
     const PlannedRecord& planned = plan.records[i];
     const Place& p = *place(plan.cuts[planned.partition].ref);
+    // The log will not have it much longer; from now on it is read from here.
+    if (planned.type == RecordType::kJournalPut && planned.slot != kNone && planned.story != kNone)
+      stories_[planned.story].record = *slots_[planned.slot].record;
     write_record(planned, p, w.records);
     if (planned.type == RecordType::kLetter) ++write_letters_[p.topic->dlq.topic];
     while (planned_of_.size() < w.records.size())

@@ -59,16 +59,16 @@ void fields(Archive& a, T& x) {
   } else if constexpr (kOneOf<T, Schedule, Linear, PauseIn, SettingsIn, ResolveWrite>) {
     auto& [one] = x;
     a(one);
-  } else if constexpr (kOneOf<T, Now, PartitionRef, EndIn, FencedIn, HeadEntry, JournalItem, RecordsIn, ReadOffsets,
-                              FenceWriter, StartReading, SetIntake, CancelSweep>) {
+  } else if constexpr (kOneOf<T, Now, PartitionRef, EndIn, FencedIn, HeadEntry, RecordsIn, ReadOffsets, FenceWriter,
+                              StartReading, SetIntake, CancelSweep>) {
     auto& [one, two] = x;
     a(one, two);
   } else if constexpr (kOneOf<T, Token, Completion, AssignedIn, OutOfRangeIn, RefusedItem, WriteIn, ResolvedIn,
-                              ResolvedPartition, Exponential, TopicTraits, RunItem, ReadMessage, LetterPlan, PlannedCut,
+                              ResolvedPartition, Exponential, TopicTraits, RunItem, JournalItem, LetterPlan, PlannedCut,
                               WritePlan>) {
     auto& [one, two, three] = x;
     a(one, two, three);
-  } else if constexpr (kOneOf<T, LogIn, ParkedOrder, Alarm>) {
+  } else if constexpr (kOneOf<T, LogIn, ParkedOrder, ReadMessage, Alarm>) {
     auto& [one, two, three, four] = x;
     a(one, two, three, four);
   } else if constexpr (kOneOf<T, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings>) {

@@ -1,15 +1,44 @@
 #include "runtime/runner.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "codec/letter.h"
 #include "runtime/attempt_token.h"
 
 namespace bartleby {
+namespace {
+
+std::string id_of(const AttemptIn& attempt) {
+  LetterFacts origin;
+  origin.cluster = attempt.names->cluster;
+  origin.topic = attempt.tp.topic;
+  origin.partition = attempt.tp.partition;
+  origin.offset = attempt.record->offset;
+  origin.timestamp = attempt.record->timestamp;
+  return message_id(origin);
+}
+
+}  // namespace
+
 // Open as long as the partition is ours.
 struct Runner::Gate {
   std::mutex mutex;
   bool closed = false;
   std::vector<std::weak_ptr<AttemptIn>> attempts;
+  std::size_t sweep_at = 64;  // so many, and those that are over are thrown out: not at every message
+
+  // False: closed.
+  bool add(const std::shared_ptr<AttemptIn>& attempt) {
+    const std::lock_guard lock(mutex);
+    if (closed) return false;
+    if (attempts.size() >= sweep_at) {
+      std::erase_if(attempts, [](const auto& weak) { return weak.expired(); });
+      sweep_at = std::max<std::size_t>(64, 2 * attempts.size());
+    }
+    attempts.push_back(attempt);
+    return true;
+  }
 };
 
 struct Runner::Stretch {
@@ -20,16 +49,19 @@ struct Runner::Stretch {
   std::uint32_t attempt = 1;  // of the first
   bool alone = false;
   std::uint32_t done = 0;
-  Instant began{};
+  Now now;  // when the one before was answered: that is when the next one begins
   std::shared_ptr<Gate> gate;
   std::shared_ptr<const std::vector<RetryPolicy>> policies;
-  std::shared_ptr<AttemptIn> current;
   // A handler that answers from inside `start` must not make the stack deeper with every message.
   std::atomic<int> turn{0};
 };
 
 Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done)
-    : settings_(std::move(settings)), clock_(clock), figures_(figures), done_(std::move(done)) {
+    : settings_(std::move(settings)),
+      names_(std::make_shared<const AttemptIn::Names>(settings_.cluster, settings_.worker, settings_.group)),
+      clock_(clock),
+      figures_(figures),
+      done_(std::move(done)) {
   set_policies(settings_.policies);
 }
 
@@ -56,6 +88,7 @@ void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage>
     stretch->gate = gate;
     stretch->policies = policies_;
   }
+  stretch->now = clock_.now();
   figures_.running.fetch_add(1);
   next(stretch);
 }
@@ -83,43 +116,24 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     const RunMessage& m = s.messages[s.done];
     Handler& handler = *settings_.handlers[m.case_id];
     const RetryPolicy& policy = (*s.policies)[m.case_id];
-    const Now now = clock_.now();
     auto attempt = std::make_shared<AttemptIn>();
-    attempt->worker = settings_.worker;
-    attempt->group = settings_.group;
+    attempt->names = names_;
     attempt->tp = s.tp;
     attempt->record = m.record;
-    LetterFacts origin;
-    origin.cluster = settings_.cluster;
-    origin.topic = s.tp.topic;
-    origin.partition = s.tp.partition;
-    origin.offset = m.record->offset;
-    origin.timestamp = m.record->timestamp;
+    attempt->id_of = &id_of;
     if (settings_.replay_of)
       if (auto mark = settings_.replay_of(s.tp.topic, *m.record)) {
-        origin.lineage = std::move(mark->lineage);
+        attempt->id = std::move(mark->lineage);
         attempt->replay_of = std::move(mark->letter);
       }
-    attempt->message_id = message_id(origin);
-    attempt->idempotency_key = attempt->message_id;
     attempt->number = s.done == 0 ? s.attempt : 1;
     attempt->max = policy.max_attempts;
     attempt->alone = s.alone;
-    attempt->deadline = now.steady + policy.timeout;
-    attempt->deadline_wall = now.wall + policy.timeout;
+    attempt->deadline = s.now.steady + policy.timeout;
+    attempt->deadline_wall = s.now.wall + policy.timeout;
     if (!handler.in_process()) attempt->token = new_attempt_token();
-    {
-      const std::lock_guard lock(s.gate->mutex);
-      if (s.gate->closed) {
-        finish(s, std::nullopt);
-        return;
-      }
-      std::erase_if(s.gate->attempts, [](const auto& weak) { return weak.expired(); });
-      s.gate->attempts.push_back(attempt);
-    }
-    s.began = now.steady;
-    s.current = attempt;
-    handler.start(attempt, [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
+    if (!s.gate->add(attempt)) return finish(s, std::nullopt);
+    handler.start(std::move(attempt), [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
   } while (stretch->turn.fetch_sub(1) > 1);
 }
 
@@ -127,11 +141,10 @@ void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision
   Stretch& s = *stretch;
   if (decision.unrun) return finish(s, std::nullopt);  // what is left goes back to the queue, uncounted
   const Now now = clock_.now();
-  figures_.attempt_time.observe(now.steady - s.began);
+  figures_.attempt_time.observe(now.steady - std::exchange(s.now, now).steady);
   figures_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
   figures_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
   if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
-  s.current.reset();
   if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
   ++s.done;
   if (s.done == s.messages.size()) return finish(s, std::nullopt);

@@ -51,6 +51,7 @@ class Runner {
   void finish(const Stretch& stretch, std::optional<Decision> last);
 
   const Settings settings_;
+  const std::shared_ptr<const AttemptIn::Names> names_;
   const Clock& clock_;
   WorkerFigures& figures_;
   const Done done_;

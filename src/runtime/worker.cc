@@ -15,6 +15,8 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
+constexpr Duration kGrowthLook{1000};                            // between two looks for partitions that were added
+constexpr Duration kGrowthAgain{10000};                          // after topics that could not be made to fit
 constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
 constexpr Duration kLaneRetention{std::chrono::hours(24 * 30)};  // of private lanes and outcomes
 
@@ -33,7 +35,6 @@ constexpr std::array kAlarms = {
     AlarmText{AlarmType::kExpiring, LogLevel::kWarning, "expiring"},
     AlarmText{AlarmType::kLimitParked, LogLevel::kWarning, "limit_parked"},
     AlarmText{AlarmType::kLimitWindow, LogLevel::kWarning, "limit_window"},
-    AlarmText{AlarmType::kLimitBytes, LogLevel::kWarning, "limit_bytes"},
     AlarmText{AlarmType::kDestinationRefused, LogLevel::kError, "dlq_publish_failed"},
     AlarmText{AlarmType::kJournalRefused, LogLevel::kError, "journal_refused"},
     AlarmText{AlarmType::kGuardOpened, LogLevel::kWarning, "guard_opened"},
@@ -79,6 +80,18 @@ std::vector<std::string> dead_letter_topics(const WorkerSpec& spec) {
   return names;
 }
 
+std::set<std::string> journals_of(const WorkerSpec& spec) {
+  std::set<std::string> names;
+  const auto add = [&](const std::string& topic) {
+    names.insert(topic_name(spec.journal, {topic, spec.group, spec.name, spec.cluster}));
+  };
+  for (const std::string& topic : spec.topics) {
+    add(topic);
+    if (!spec.replay_topic.empty()) add(topic_name(spec.replay_topic, {topic, spec.group, spec.name, spec.cluster}));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string_view name(WorkerState state) {
@@ -93,6 +106,7 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
       log_(log),
       broken_(std::move(broken)),
       started_at_(clock.now().wall),
+      journals_(journals_of(spec_)),
       engine_(spec_.engine),
       figures_(dead_letter_topics(spec_)),
       runner_(runner_settings(spec_), clock, figures_, [this](std::uint64_t life, HandledRun run) {
@@ -159,6 +173,12 @@ void Worker::trouble(const std::string& what, const Error& error) {
 
 // Journal and dead letter topic exist before anything can fail, and the group has a position before anybody joins.
 bool Worker::prepare() {
+  // Nothing of a private lane may be passed over: what lies there was sent to this group.
+  prepared_ = make_topics() && commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
+  return prepared_;
+}
+
+bool Worker::make_topics() {
   sources_.clear();
   lanes_.clear();
   std::vector<TopicSpec> wanted;
@@ -177,6 +197,7 @@ bool Worker::prepare() {
     source.journal = topic_name(spec_.journal, words);
     source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
+    partitions_[topic] = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;
     wanted.back().max_message = there->max_message + 65536;
@@ -196,10 +217,29 @@ bool Worker::prepare() {
   for (auto& [topic, source] : sources_)
     for (const TopicSpec& t : *made)
       if (t.name == source.dlq.topic) source.dlq.partitions = t.partitions;
+  return true;
+}
 
-  // Nothing of a private lane may be passed over: what lies there was sent to this group.
-  prepared_ = commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
-  return prepared_;
+// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it.
+void Worker::follow_growth(Now now) {
+  if (now.steady < next_growth_look_) return;
+  next_growth_look_ = now.steady + kGrowthLook;
+  const auto owned = pump_->partitions();
+  const bool grown = std::ranges::any_of(owned, [this](const auto& one) {
+    const auto known = partitions_.find(one.second.topic);
+    return known != partitions_.end() && one.second.partition.v >= known->second;
+  });
+  if (!grown) return;
+  auto sources = sources_;
+  auto lanes = lanes_;
+  if (make_topics()) {
+    trouble_.clear();
+    log_.info("topics_grown", {{"worker", spec_.name}});
+  } else {
+    sources_ = std::move(sources);
+    lanes_ = std::move(lanes);
+    next_growth_look_ = clock_.now().steady + kGrowthAgain;
+  }
 }
 
 // The private lane: its letters go where the topic's go; its journal is its own, for its offsets are.
@@ -316,7 +356,7 @@ void Worker::turn() {
     handled_.swap(taken_);
   }
   for (HandledRun& run : taken_) {
-    if (run.last) create_emitted_topics(*run.last);
+    if (run.last) look_at_emitted(*run.last);
     pump_->handled(std::move(run));
   }
   taken_.clear();
@@ -328,11 +368,21 @@ void Worker::turn() {
   figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
+  follow_growth(now);
 }
 
 // Whoever emits to a topic for the first time makes it, as whoever sends does, where topics are made by themselves.
 // What cannot be made is refused by the write, and tried again.
-void Worker::create_emitted_topics(const Decision& decision) {
+void Worker::look_at_emitted(Decision& decision) {
+  const auto kept = std::ranges::find_if(decision.emit, [this](const Record& record) { return keeps(record.topic); });
+  if (kept != decision.emit.end()) {
+    Decision refused;
+    refused.fate = Fate::kRetry;
+    refused.kind = Kind::kConfig;
+    refused.error = {"EmitRefused", kept->topic + " is a topic of Bartleby's own, which takes no messages", ""};
+    decision = std::move(refused);
+    return;
+  }
   if (spec_.new_topic_partitions == 0) return;
   for (const Record& record : decision.emit) {
     if (emitted_topics_.contains(record.topic)) continue;
@@ -360,6 +410,7 @@ void Worker::take_tasks() {
 
 void Worker::part() {
   const bool failed = pump_->failed();
+  const std::string why = pump_->failure();
   for (const auto& [ref, tp] : pump_->partitions()) runner_.release(ref);
   {
     const std::lock_guard lock(mutex_);
@@ -376,7 +427,7 @@ void Worker::part() {
   if (!failed) return;
   set_state(WorkerState::kStarting);
   prepared_ = false;  // topics may have changed meanwhile
-  trouble("the member is out of its group", Error{ErrorCode::kUnavailable, "joins again"});
+  trouble("the member is out of its group and joins again", Error{ErrorCode::kUnavailable, why});
 }
 
 void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
@@ -391,21 +442,24 @@ void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
               {"number", alarm.number}});
 }
 
-// Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker: the process
-// says who it was, and ends; the next one knows their names from the flight recorder.
+// Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker, and so it is
+// when what does not come back runs alone: the process says who it was, and ends; the next one knows their names from
+// the flight recorder.
 void Worker::watch_overdue(Now now) {
   if (now.steady < next_overdue_look_) return;
   next_overdue_look_ = now.steady + Duration(1000);
   for (const auto& handler : spec_.handlers) {
     const std::uint32_t capacity = handler->capacity();
-    if (capacity == 0) continue;
-    const std::uint32_t late = handler->overdue(now.steady, spec_.overdue);
-    if (late * 2 < capacity || late == 0) continue;
+    const Handler::Overdue found = handler->overdue(now.steady, spec_.overdue);
+    if (found.late == 0 || (!found.alone && found.late * 2 < capacity)) continue;
     handler->mark_overdue(now.steady, spec_.overdue);
-    log_.error("handlers_overdue", {{"worker", spec_.name}, {"late", late}, {"threads", capacity}});
+    log_.error("handlers_overdue",
+               {{"worker", spec_.name}, {"late", found.late}, {"threads", capacity}, {"alone", found.alone}});
     if (broken_)
-      broken_("worker " + spec_.name + ": " + std::to_string(late) + " of " + std::to_string(capacity) +
-              " handlers do not come back");
+      broken_("worker " + spec_.name + ": " +
+              (found.alone
+                   ? "a handler that runs alone does not come back"
+                   : std::to_string(found.late) + " of " + std::to_string(capacity) + " handlers do not come back"));
     return;
   }
 }

@@ -89,11 +89,14 @@ class Worker {
   bool parted() const { return parted_.load(); }
   bool stopped() const { return state_.load() == WorkerState::kStopped; }
 
+  Broker& broker() const { return broker_; }
   const WorkerSpec& spec() const { return spec_; }
   const WorkerFigures& figures() const { return figures_; }
   Timestamp started_at() const { return started_at_; }
   std::optional<Timestamp> last_message_at() const;
   bool stopping() const { return stopping_.load(); }
+  // A topic that takes no messages: kept for Bartleby itself, or a journal of this worker.
+  bool keeps(const std::string& topic) const { return is_kept_topic(topic) || journals_.contains(topic); }
   std::uint64_t alarms(AlarmType type) const { return alarms_[static_cast<std::size_t>(type)].load(); }
 
   Result<WorkerStatus> status();
@@ -120,6 +123,8 @@ class Worker {
   Result<T> ask(std::function<T()> question);
   void work();
   bool prepare();
+  bool make_topics();
+  void follow_growth(Now now);
   void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
                 std::vector<TopicSpec>& wanted);
   bool is_lane(const TopicPartition& tp) const;
@@ -127,7 +132,7 @@ class Worker {
   bool join();
   void turn();
   void take_tasks();
-  void create_emitted_topics(const Decision& decision);
+  void look_at_emitted(Decision& decision);
   std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
   void part();  // from a pump that is over
   void told(const Alarm& alarm, const TopicPartition* tp);
@@ -141,6 +146,7 @@ class Worker {
   Log& log_;
   const Broken broken_;
   const Timestamp started_at_;
+  const std::set<std::string> journals_;
   EngineConfig engine_;  // of the next member; the worker's thread alone
   WorkerFigures figures_;
 
@@ -160,7 +166,8 @@ class Worker {
   Runner runner_;
   std::vector<HandledRun> taken_;
   std::map<std::string, SourceTopic> sources_;
-  std::vector<std::string> lanes_;  // private ones, one for each topic
+  std::vector<std::string> lanes_;                  // private ones, one for each topic
+  std::map<std::string, std::int32_t> partitions_;  // of the topics, when they were prepared
   std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;
@@ -171,6 +178,7 @@ class Worker {
   bool stop_told_ = false;
   bool paused_ = false;
   Instant next_overdue_look_{};
+  Instant next_growth_look_{};
   EngineCounters before_;  // of the engines of earlier members
 
   std::jthread thread_;  // last

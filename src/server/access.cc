@@ -37,8 +37,8 @@ bool from_our_page(const Request& request) {
   return origin && (*origin == "http://" + host || *origin == "https://" + host);
 }
 
-Response unauthenticated(std::string detail) {
-  Response response = problem(ProblemType::kUnauthenticated, std::move(detail));
+Response unauthenticated(std::string_view detail) {
+  Response response = problem(ProblemType::kUnauthenticated, detail);
   response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"bartleby\"");
   return response;
 }
@@ -249,14 +249,14 @@ void AccessControl::note_failure(const std::string& source) {
   buckets_.try_emplace(source, Bucket{kBurst, now}).first->second.left -= 1;
 }
 
-Response AccessControl::failed(const std::string& source, AuthFailure why, std::string detail) {
+Response AccessControl::failed(const std::string& source, AuthFailure why, std::string_view detail) {
   note_failure(source);
-  return refused(why, unauthenticated(std::move(detail)));
+  return refused(why, unauthenticated(detail));
 }
 
-Response AccessControl::wrong_token(const Request& request, std::string detail) {
+Response AccessControl::wrong_token(const Request& request, std::string_view detail) {
   note_failure(source_of(request));
-  return refused(AuthFailure::kWrong, problem(ProblemType::kForbidden, std::move(detail)));
+  return refused(AuthFailure::kWrong, problem(ProblemType::kForbidden, detail));
 }
 
 Response AccessControl::refused(AuthFailure why, Response response) {

@@ -52,7 +52,7 @@ class AccessControl {
 
   // For routes that look at tokens themselves: whether the source has failed too often; and one more failure (403).
   std::optional<Response> must_wait(const Request& request) { return too_many(source_of(request)); }
-  Response wrong_token(const Request& request, std::string detail);
+  Response wrong_token(const Request& request, std::string_view detail);
 
   std::uint64_t failures(AuthFailure why) const { return failures_.at(static_cast<std::size_t>(why)).load(); }
   bool has_keys() const { return options_.keys; }
@@ -72,7 +72,7 @@ class AccessControl {
   std::optional<IpAddress> address_of(const Request& request) const;
   std::string source_of(const Request& request) const;  // whom failures are counted for
   std::optional<Response> too_many(const std::string& source);
-  Response failed(const std::string& source, AuthFailure why, std::string detail);
+  Response failed(const std::string& source, AuthFailure why, std::string_view detail);
   void note_failure(const std::string& source);
   Response refused(AuthFailure why, Response response);
   void note_used(const ApiKey& key);

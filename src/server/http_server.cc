@@ -9,6 +9,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
@@ -113,8 +114,10 @@ struct HttpServer::State {
   asio::io_context context;
   asio::ip::tcp::acceptor acceptor;
   std::vector<std::jthread> threads;
+  std::optional<asio::thread_pool> others;  // threads of routes that may wait for a disk
+  Router::Elsewhere elsewhere;
   std::uint16_t port = 0;  // known as long as the server is, not only while it listens
-  std::atomic<bool> accepting{true};
+  std::atomic<bool> accepting{false};
   std::atomic<std::size_t> connections{0};
   std::mutex mutex;
   std::vector<std::weak_ptr<Connection>> open;  // under the mutex; those that ended are dropped now and then
@@ -278,12 +281,13 @@ asio::awaitable<std::optional<Response>> HttpServer::State::routed(Connection& c
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto waiting = std::make_shared<Waiting>(executor);
   const auto departure = request.departure;
-  router.answer(std::move(request), [waiting, executor](Response response) {
+  Respond respond = [waiting, executor](Response response) {
     asio::post(executor, [waiting, response = std::move(response)]() mutable {
       waiting->response = std::move(response);
       waiting->timer.cancel();
     });
-  });
+  };
+  router.answer(std::move(request), std::move(respond), elsewhere);
   while (!waiting->response) {
     error_code cancelled;
     waiting->timer.expires_after(kLookForClient);
@@ -339,6 +343,12 @@ asio::awaitable<void> HttpServer::State::send_stream(Connection& connection, Res
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, const Router& router, Log& log) {
+  auto server = listen(std::move(options), router, log);
+  if (server) (*server)->serve();
+  return server;
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(ServerOptions options, const Router& router, Log& log) {
   auto state = std::make_shared<State>(std::move(options), router, log);
   error_code failed;
   const auto address = asio::ip::make_address(state->options.address, failed);
@@ -352,11 +362,20 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(ServerOptions options, con
     return fail(ErrorCode::kUnavailable, "cannot listen on " + state->options.address + ":" +
                                              std::to_string(state->options.port) + ": " + failed.message());
   state->port = state->acceptor.local_endpoint().port();
-  asio::co_spawn(state->acceptor.get_executor(), state->accept(state),
-                 [state](const std::exception_ptr&) { state->accepting = false; });
-  for (std::size_t i = 0; i < state->options.threads; ++i)
-    state->threads.emplace_back([context = &state->context] { context->run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+}
+
+void HttpServer::serve() {
+  State& state = *state_;
+  if (state.options.waiting_threads > 0) {
+    state.others.emplace(state.options.waiting_threads);
+    state.elsewhere = [&state](std::move_only_function<void()> call) { asio::post(*state.others, std::move(call)); };
+  }
+  state.accepting = true;
+  asio::co_spawn(state.acceptor.get_executor(), state.accept(state_),
+                 [state = state_](const std::exception_ptr&) { state->accepting = false; });
+  for (std::size_t i = 0; i < state.options.threads; ++i)
+    state.threads.emplace_back([context = &state.context] { context->run(); });
 }
 
 HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -401,6 +420,9 @@ void HttpServer::stop() {
   }
   state_->context.stop();
   state_->threads.clear();
+  if (!state_->others) return;
+  state_->others->stop();  // what has not begun is not begun
+  state_->others->join();
 }
 
 }  // namespace bartleby

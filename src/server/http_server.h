@@ -1,10 +1,11 @@
 // The HTTP server: connections, limits and time-outs; what is asked goes to the router.
 //
-// Its own small pool of threads; routes run on it and must not block for long. Everything is bounded before it is
-// parsed: connections, header bytes, body bytes (before they are read, where the length is told), time for the headers,
-// for the body and for the answer to be taken. A client that breaks a limit gets a problem document where it still
-// listens. `stop` ends the accepting, closes idle connections at once and the others when their answer is written, but
-// waits no longer than the drain; then nothing of the server is left.
+// Two pools of threads: a small one for connections and for routes that wait for no disk, which must not block for
+// long, and one for the others, so that a slow disk holds up nobody but them and many writes share a commit. Everything
+// is bounded before it is parsed: connections, header bytes, body bytes (before they are read, where the length is
+// told), time for the headers, for the body and for the answer to be taken. A client that breaks a limit gets a problem
+// document where it still listens. `stop` ends the accepting, closes idle connections at once and the others when their
+// answer is written, but waits no longer than the drain, except for routes that wait for a disk; then nothing is left.
 #pragma once
 
 #include <chrono>
@@ -24,6 +25,7 @@ struct ServerOptions {
   std::uint16_t port = 1853;        // 0: any free one
   bool loopback_names_only = true;  // refuse requests to any other host name
   std::size_t threads = 2;
+  std::size_t waiting_threads = 32;  // for routes that may wait for a disk; 0: they run with the others
   std::size_t max_connections = 2000;
   std::size_t max_header = 16 * 1024;
   std::size_t max_body = std::size_t{8} << 20;
@@ -37,8 +39,11 @@ struct ServerOptions {
 
 class HttpServer {
  public:
-  // Listening when it returns. The router must outlive the server.
+  // Serving when it returns. The router must outlive the server.
   static Result<std::unique_ptr<HttpServer>> start(ServerOptions options, const Router& router, Log& log);
+  // In two steps: the port is taken, and whoever connects waits; `serve`, once, answers them.
+  static Result<std::unique_ptr<HttpServer>> listen(ServerOptions options, const Router& router, Log& log);
+  void serve();
   ~HttpServer();
 
   std::uint16_t port() const;

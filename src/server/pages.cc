@@ -8,7 +8,6 @@
 
 #include "base/assert.h"
 #include "codec/sha256.h"
-#include "server/json.h"
 
 namespace bartleby {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 constexpr std::string_view kIndex = "index.html";
 constexpr std::string_view kLicenses = "licenses.txt";
 constexpr std::string_view kAssets = "/ui/";
-constexpr std::string_view kFacts = "@BARTLEBY@";
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
 
 // Each may have one more segment where it says so: the thing that the page shows.
@@ -70,29 +68,6 @@ std::string_view type_of(std::string_view name) {
 
 std::string etag_of(std::string_view bytes) { return "\"" + sha256_hex(bytes).substr(0, 32) + "\""; }
 
-// JSON inside an attribute of the page.
-std::string with_facts(std::string page, const PageFacts& facts) {
-  const std::string text = json::serialize(json::object{{"version", facts.version}, {"cluster", facts.cluster}});
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  if (const std::size_t at = page.find(kFacts); at != std::string::npos) page.replace(at, kFacts.size(), safe);
-  return page;
-}
-
 // Whether a header that lists things has this one; what stands behind a semicolon does not matter but for q=0.
 bool lists(std::string_view header, std::string_view wanted) {
   while (!header.empty()) {
@@ -117,7 +92,7 @@ std::size_t number(std::string_view text) {
 }  // namespace
 
 // The pack is lines `name encoding offset size`, an empty line, and the bytes that the lines point into.
-Pages::Pages(std::string_view pack, const PageFacts& facts) : facts_(facts) {
+Pages::Pages(std::string_view pack) {
   const std::size_t end = pack.find("\n\n");
   BARTLEBY_ASSERT(end != std::string_view::npos);
   const std::string_view bytes = pack.substr(end + 2);
@@ -128,7 +103,6 @@ Pages::Pages(std::string_view pack, const PageFacts& facts) : facts_(facts) {
     if (!place) place = std::make_shared<File>();
     File& file = *place;
     std::string content(bytes.substr(number(offset), number(size)));
-    if (name == kIndex) content = with_facts(std::move(content), facts_);
     if (encoding == "identity") file.etag = etag_of(content);
     file.type = type_of(name);
     file.forever = name != kIndex && name != kLicenses;
@@ -137,7 +111,7 @@ Pages::Pages(std::string_view pack, const PageFacts& facts) : facts_(facts) {
   BARTLEBY_ASSERT(files_.contains(kIndex));
 }
 
-Pages::Pages(std::filesystem::path folder, PageFacts facts) : folder_(std::move(folder)), facts_(std::move(facts)) {}
+Pages::Pages(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
 std::shared_ptr<const Pages::File> Pages::file(const std::string& name) const {
   if (!folder_) {
@@ -150,7 +124,6 @@ std::shared_ptr<const Pages::File> Pages::file(const std::string& name) const {
   std::ifstream in(path, std::ios::binary);
   if (failed || size > kMaxFile || !in) return nullptr;
   std::string content((std::istreambuf_iterator<char>(in)), {});
-  if (name == kIndex) content = with_facts(std::move(content), facts_);
   const auto file = std::make_shared<File>();
   file->type = type_of(name);
   file->etag = etag_of(content);

@@ -1,7 +1,8 @@
 // The pages that people look at: files inside the program, or in a folder while somebody works on them.
 //
 // Answers the pages' own paths and `/ui/NAME`, and nothing else, so that a wrong path of the API stays a problem
-// document. Any thread; reads only. Files with a hash in their name may be kept for ever, the page itself is asked for
+// document. Everybody gets them, also without a key: they are the same for all servers and say nothing of this one.
+// Any thread; reads only. Files with a hash in their name may be kept for ever, the page itself is asked for
 // each time and mostly not sent (ETag). A browser is told to run only what comes from here, to build no markup from
 // text (Trusted Types) and to talk to nobody else. A pack that cannot be read is a mistake of the build and ends the
 // process; a file that is missing in a folder is not found.
@@ -18,16 +19,11 @@
 
 namespace bartleby {
 
-// What the page must know before it can ask.
-struct PageFacts {
-  std::string version, cluster;
-};
-
 class Pages {
  public:
   // `pack` as web/scripts/pack.mjs writes it; it must outlive the pages.
-  Pages(std::string_view pack, const PageFacts& facts);
-  Pages(std::filesystem::path folder, PageFacts facts);
+  explicit Pages(std::string_view pack);
+  explicit Pages(std::filesystem::path folder);
 
   // Of GET and HEAD; nullopt: no page has this path.
   std::optional<Response> answer(const Request& request) const;
@@ -43,7 +39,6 @@ class Pages {
 
   std::map<std::string, std::shared_ptr<File>, std::less<>> files_;
   std::optional<std::filesystem::path> folder_;
-  PageFacts facts_;
 };
 
 // The pack inside this program.

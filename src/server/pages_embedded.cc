@@ -15,10 +15,12 @@ asm(".section .rodata\n"
     ".text\n");
 // clang-format on
 
+// NOLINTBEGIN(readability-identifier-naming): names of the assembler's labels above
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char bartleby_pages_begin[];
 __attribute__((visibility("hidden"))) extern const char bartleby_pages_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace bartleby {
 

@@ -77,7 +77,21 @@ void Router::add(std::string method, std::string pattern, RouteDocs docs, std::f
       [answer = std::move(answer)](Request& request, Respond respond) { respond(answer(request)); });
 }
 
-void Router::answer(Request request, Respond respond) const {
+void Router::call(const Route& route, Request request, Respond respond) const {
+  const Instant began = system_now().steady;
+  auto instead = guard_ ? guard_(request, route) : std::nullopt;
+  if (!instead && memory_) instead = memory_(request, route, respond);
+  if (instead) {
+    route.figures->count(instead->status, system_now().steady - began);
+    return respond(std::move(*instead));
+  }
+  route.answer(request, [began, figures = route.figures, respond = std::move(respond)](Response response) mutable {
+    figures->count(response.status, system_now().steady - began);
+    respond(std::move(response));
+  });
+}
+
+void Router::answer(Request request, Respond respond, const Elsewhere& elsewhere) const {
   std::string allowed;
   for (const Route& route : routes_) {
     std::map<std::string, std::string> parameters;
@@ -88,18 +102,11 @@ void Router::answer(Request request, Respond respond) const {
       continue;
     }
     request.parameters = std::move(parameters);
-    const Instant began = system_now().steady;
-    auto instead = guard_ ? guard_(request, route) : std::nullopt;
-    if (!instead && memory_) instead = memory_(request, route, respond);
-    if (instead) {
-      route.figures->count(instead->status, system_now().steady - began);
-      return respond(std::move(*instead));
-    }
-    route.answer(request, [began, figures = route.figures, respond = std::move(respond)](Response response) mutable {
-      figures->count(response.status, system_now().steady - began);
-      respond(std::move(response));
+    if (!elsewhere || route.method == "GET" || route.docs.at_once)
+      return call(route, std::move(request), std::move(respond));
+    return elsewhere([this, &route, request = std::move(request), respond = std::move(respond)] mutable {
+      call(route, std::move(request), std::move(respond));
     });
-    return;
   }
   if (pages_ && allowed.empty() && (request.method == "GET" || request.method == "HEAD"))
     if (std::optional<Response> page = pages_(request)) {

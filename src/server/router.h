@@ -78,6 +78,7 @@ struct RouteDocs {
   std::string_view answer{};  // schema; empty: no content
   std::vector<Alternative> others{};
   bool keeps_answer = true;  // with an Idempotency-Key; not where the answer is a secret or a claim
+  bool at_once = false;      // waits for no disk though it is no GET: runs on the connection's own thread
 };
 
 struct RouteFigures {
@@ -112,13 +113,17 @@ class Router {
   // Asked for what no route has; nullopt: it does not have it either. Not in the API's document.
   void add_pages(std::function<std::optional<Response>(const Request&)> pages) { pages_ = std::move(pages); }
 
-  void answer(Request request, Respond respond) const;
+  // Has somebody else call a route that may wait for a disk: everything but GET. Absent: nobody.
+  using Elsewhere = std::function<void(std::move_only_function<void()> call)>;
+  void answer(Request request, Respond respond, const Elsewhere& elsewhere = {}) const;
   const std::vector<Route>& routes() const { return routes_; }
 
   // Pages, and what no route has answered; the server adds what it has refused itself.
   RouteFigures& unrouted() const { return *unrouted_; }
 
  private:
+  void call(const Route& route, Request request, Respond respond) const;
+
   std::vector<Route> routes_;
   Guard guard_;
   Memory memory_;

@@ -7,6 +7,7 @@
 #include "wiring/config_environment.h"
 #include "wiring/config_text.h"
 #include "wiring/demo.h"
+#include "wiring/handler_check.h"
 #include "wiring/serve.h"
 
 namespace bartleby {
@@ -25,10 +26,13 @@ std::expected<Config, std::vector<Mistake>> read(std::optional<std::string> path
   return load(sources);
 }
 
-cli::ConfigQuestion question(std::string (*text)(const Config&)) {
-  return [text](const std::optional<std::string>& path) -> cli::ConfigAnswer {
+cli::ConfigQuestion question(std::string (*text)(const Config&), const Handlers* needed = nullptr) {
+  return [text, needed](const std::optional<std::string>& path) -> cli::ConfigAnswer {
     const auto config = read(path);
     if (!config) return {false, config_check_text(config.error())};
+    if (needed != nullptr)
+      if (const auto missing = missing_handlers(*config, *needed); !missing.empty())
+        return {false, config_check_text(missing)};
     return {true, text(*config)};
   };
 }
@@ -41,6 +45,8 @@ cli::Command serve_command(const Handlers& handlers) {
                       {"--listen", 0, "ADDRESS:PORT", "where the API listens"},
                       {"--to", 0, "URL", "one worker that posts every message there"},
                       {"--topic", 0, "TOPIC", "what that worker reads"},
+                      {"--kafka", 0, "HOST:PORT", "Apache Kafka instead of the embedded log"},
+                      {"--roles", 0, "ROLES", "what it does: runtime, office or both"},
                       {"--log", 0, "FORMAT", "how events are written", {"text", "json"}}},
           .run_words = [&handlers](std::span<const std::string_view> words) { return serve(words, handlers); }};
 }
@@ -53,7 +59,7 @@ int run_command_line(int argc, char** argv, const Handlers& handlers) {
   context.version = kVersion;
   context.commands.push_back(serve_command(handlers));
   context.commands.push_back(demo_command());
-  context.config_check = question([](const Config& config) { return config_check_text(config); });
+  context.config_check = question([](const Config& config) { return config_check_text(config); }, &handlers);
   context.config_show = question(config_show_text);
   context.config_env = question(config_env_text);
   return cli::run_cli(words, std::move(context));

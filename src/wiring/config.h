@@ -83,6 +83,12 @@ struct WorkerConfig {
   EngineConfig engine() const;
 };
 
+struct KafkaConfig {
+  std::string bootstrap;
+  bool consumer_protocol = false;
+  std::map<std::string, std::string> properties;  // of librdkafka
+};
+
 struct ConsumerConfig {
   std::string id, name, url, token;
   std::string retry;   // JSON object of what was said; empty: nothing
@@ -97,7 +103,8 @@ struct ChannelConfig {
 };
 
 struct BrokerConfig {
-  std::string name;  // the embedded log is the only kind
+  std::string name;
+  std::optional<KafkaConfig> kafka;  // absent: the embedded log
 };
 
 struct HeartbeatConfig {

@@ -64,6 +64,19 @@ HandlerConfig read_handler(const ConfigNode& map) {
   return out;
 }
 
+BrokerConfig read_broker(const ConfigEntry& entry) {
+  BrokerConfig out;
+  out.name = entry.key;
+  const ConfigNode* kafka = entry.value.find("kafka");
+  if (kafka == nullptr || !kafka->is_map()) return out;
+  out.kafka.emplace();
+  out.kafka->bootstrap = text(*kafka, "bootstrap");
+  out.kafka->consumer_protocol = text(*kafka, "group_protocol") == "consumer";
+  if (const ConfigNode* properties = kafka->find("properties"))
+    for (const ConfigEntry& one : properties->entries) out.kafka->properties[one.key] = one.value.text;
+  return out;
+}
+
 RetryPolicy read_retry(const ConfigNode& map) {
   const ConfigNode& node = at(map, "retry");
   RetryPolicy out;
@@ -297,7 +310,7 @@ Config read_config(ConfigNode resolved) {
   out.redact = read_redaction(resolved);
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));
   out.office = read_office(resolved);
-  for (const ConfigEntry& entry : at(resolved, "brokers").entries) out.brokers.push_back({entry.key});
+  for (const ConfigEntry& entry : at(resolved, "brokers").entries) out.brokers.push_back(read_broker(entry));
   if (const ConfigNode* workers = resolved.find("workers"))
     for (const ConfigEntry& entry : workers->entries) out.workers.push_back(read_worker(entry.key, entry.value));
   if (const ConfigNode* channels = resolved.find("channels"))

@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "adapters/broker/kafka/held_properties.h"
 #include "codec/topic_name.h"
 #include "model/failure.h"
 #include "wiring/config_resolve.h"
@@ -99,6 +100,8 @@ class Rules {
     for (const ConfigEntry& channel : all->entries) {
       if (!channel.value.is_map()) continue;
       const std::string path = "channels." + channel.key;
+      if (is_kept_topic(channel.key))
+        mistakes_.add(channel.origin, path, "is a name that Bartleby keeps for itself (bartleby.…, ….parked.…)");
       token(channel.value, path);
       const ConfigNode* consumers = channel.value.find("consumers");
       if (consumers == nullptr) continue;
@@ -131,8 +134,11 @@ class Rules {
     const ConfigEntry* embedded = nullptr;
     for (const ConfigEntry& entry : map.entries) {
       if (!entry.value.is_map()) continue;
-      if (missing(entry.value, "embedded")) {
-        mistakes_.add(entry.origin, "brokers." + entry.key, "wants one of: embedded");
+      const ConfigNode* kafka = entry.value.find("kafka");
+      if (kafka != nullptr && kafka->is_map()) {
+        kafka_broker(entry, *kafka);
+      } else if (missing(entry.value, "embedded") && missing(entry.value, "kafka")) {
+        mistakes_.add(entry.origin, "brokers." + entry.key, "wants one of: embedded, kafka");
       } else if (embedded != nullptr) {
         mistakes_.add(entry.origin, "brokers." + entry.key,
                       "a process has one embedded log, and that is brokers." + embedded->key);
@@ -140,6 +146,16 @@ class Rules {
         embedded = &entry;
       }
     }
+  }
+
+  void kafka_broker(const ConfigEntry& broker, const ConfigNode& kafka) {
+    const std::string path = "brokers." + broker.key + ".kafka";
+    if (missing(kafka, "bootstrap")) mistakes_.add(kafka.origin, path, "wants bootstrap, such as localhost:9092");
+    const ConfigNode* properties = kafka.find("properties");
+    if (properties == nullptr) return;
+    for (const ConfigEntry& one : properties->entries)
+      if (const auto why = kafka::held_property(one.key))
+        mistakes_.add(one.origin, path + ".properties." + one.key, "may not be set: " + std::string(*why));
   }
 
   void worker(const std::string& name, const ConfigNode& worker) {

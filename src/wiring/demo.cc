@@ -321,7 +321,7 @@ cli::Ran run_demo(const cli::Arguments& arguments, const cli::CliContext& contex
     *context.out << account->text() << '\n';
     if (!account->adds_up()) *context.err << "it does not add up\n";
     if (context.terminal.value_or(false) || arguments.has("--stay")) {
-      *context.out << "look at " << (*instance)->address() << "; Ctrl-C ends it" << std::endl;
+      *context.out << "look at " << (*instance)->address() << "; Ctrl-C ends it\n" << std::flush;
       cli::Interrupt interrupt;
       while (!interrupt.wait(std::chrono::hours(1))) {
       }

@@ -11,6 +11,7 @@
 #include "codec/journal.h"
 #include "server/pages.h"
 #include "server/routes/routes.h"
+#include "wiring/brokers.h"
 #include "wiring/first_key.h"
 #include "wiring/instance_parts.h"
 #include "wiring/office_key.h"
@@ -32,29 +33,56 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::string taken(const Error& error) {
+  return "another server has this data: " + error.message + "; stop it, or take another folder with --data-dir";
+}
+
 std::function<std::optional<Response>(const Request&)> pages_of(const Config& config) {
-  const PageFacts facts{.version = std::string(kVersion), .cluster = config.cluster_id};
-  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages(), facts)
-                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir), facts);
+  const auto pages = config.ui_dir.empty() ? std::make_shared<Pages>(embedded_pages())
+                                           : std::make_shared<Pages>(std::filesystem::path(config.ui_dir));
   return [pages](const Request& request) { return pages->answer(request); };
 }
 
 }  // namespace
 
+// The embedded log locks the folder that it is in; without one it is ours to do: two processes with one flight recorder
+// would bury each other.
+Result<void> Instance::Parts::own_folder() {
+  const bool has_log = std::ranges::any_of(config.brokers, [](const BrokerConfig& b) { return !b.kafka; });
+  if (has_log) return {};
+  std::error_code failed;
+  std::filesystem::create_directories(config.data_dir, failed);
+  if (failed) return fail(ErrorCode::kUnavailable, config.data_dir + ": cannot make this folder: " + failed.message());
+  std::filesystem::permissions(config.data_dir, std::filesystem::perms::owner_all, failed);
+  auto lock = LockFile::take(config.data_dir + "/process.lock");
+  if (!lock && lock.error().code == ErrorCode::kFenced) return fail(ErrorCode::kFenced, taken(lock.error()));
+  if (!lock) return std::unexpected(lock.error());
+  folder.emplace(std::move(*lock));
+  return {};
+}
+
 // Whoever ran when the last process died is named in the journal of its message; whoever owns the partition reads it.
 Result<void> Instance::Parts::bury() {
-  std::vector<Record> records;
+  std::map<Broker*, std::vector<Record>> records;
   for (const Casualty& c : recorder->casualties()) {
-    if (c.flight.journal.empty() || !broker->describe(c.flight.journal)) continue;  // the topic was deleted since
+    if (c.flight.journal.empty()) continue;
+    Broker* at = nullptr;
+    for (const auto& [name, one] : brokers) {
+      const auto there = one->describe(c.flight.journal);
+      if (there) at = one.get();
+      if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
+    }
+    if (at == nullptr) continue;  // the topic was deleted since
     const JournalEntry obituary = c.obituary();
-    records.push_back({c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
+    records[at].push_back(
+        {c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
     log.warning("process_died_in_handler", {{"journal", c.flight.journal},
                                             {"partition", c.flight.partition.v},
                                             {"offset", c.flight.offset.v},
                                             {"faulting", c.faulting}});
   }
-  if (!records.empty())
-    if (const auto written = broker->produce(records); !written) return std::unexpected(written.error());
+  for (const auto& [at, theirs] : records)
+    if (const auto written = at->produce(theirs); !written) return std::unexpected(written.error());
   recorder->forget_casualties();
   return {};
 }
@@ -102,6 +130,7 @@ void Instance::Parts::tick(const std::stop_token& stopping) {
   std::condition_variable_any wake;
   while (!stopping.stop_requested()) {
     open->tick();
+    gate.tick();
     std::vector<std::shared_ptr<PullHandler>> pulls;
     {
       const std::lock_guard lock(mutex);
@@ -146,24 +175,14 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   raise_open_files();
   auto parts = std::make_unique<Parts>(std::move(config), handlers, clock, log, std::move(broken));
   Parts& p = *parts;
-  embedded::Options options;
-  options.folder = p.config.data_dir;
-  options.clock = embedded::machine_clock([&clock] { return clock.now().wall; });
-  options.chore_told = [&log](std::string_view chore, const Result<void>& result) {
-    if (result)
-      log.info("log_chore_works_again", {{"chore", chore}});
-    else
-      log.error("log_chore_failed", {{"chore", chore}, {"why", result.error().message}});
-  };
-  options.writable_told = [&log](const Result<void>& writable) {
-    if (writable)
-      log.info("log_writable_again");
-    else
-      log.error("log_not_writable", {{"why", writable.error().message}});
-  };
-  auto broker = embedded::EmbeddedBroker::open(std::move(options));
-  if (!broker) return std::unexpected(broker.error());
-  p.broker = std::move(*broker);
+  if (auto owned = p.own_folder(); !owned) return std::unexpected(owned.error());
+  for (const BrokerConfig& one : p.config.brokers) {
+    auto opened = open_broker(one, p.config.data_dir, clock, log);
+    if (!opened && opened.error().code == ErrorCode::kFenced) return fail(ErrorCode::kFenced, taken(opened.error()));
+    if (!opened) return std::unexpected(opened.error());
+    p.brokers[one.name] = std::move(*opened);
+  }
+  p.broker = p.brokers.at(p.config.brokers.front().name).get();
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
   auto key = office_key(p.config.data_dir);
   if (!key) return std::unexpected(key.error());
@@ -188,7 +207,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
 
   p.services.version = kVersion;
   p.services.cluster = p.config.cluster_id;
-  p.services.broker = p.broker.get();
+  p.services.broker = p.broker;
   p.services.counters = p.counters.get();
   p.services.office = p.config.has_office;
   if (p.office) {
@@ -224,6 +243,16 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   if (p.office) p.router.add_pages(pages_of(p.config));
   p.ticker = std::jthread([&p](const std::stop_token& stopping) { p.tick(stopping); });
   std::unique_ptr<Instance> instance(new Instance(std::move(parts)));
+  // The port is taken before anything runs that would have to be stopped again.
+  ServerOptions server;
+  server.address = p.config.listen.host;
+  server.port = p.config.listen.port;
+  // A name that points here by somebody else's will matters only where nobody says who they are.
+  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
+  auto listening = HttpServer::listen(std::move(server), p.router, log);
+  if (!listening)
+    return fail(listening.error().code, listening.error().message + "; choose another address with --listen");
+  p.server = std::move(*listening);
   std::vector<Parts::Prepared> prepared;
   for (const WorkerConfig& worker : p.config.workers) {
     if (!p.config.runs_workers) break;
@@ -236,14 +265,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   // Whoever reaches the server finds the workers there, and a heartbeat of each.
   p.heartbeats = p.make_heartbeats();
   p.heartbeats->beat();
-  ServerOptions server;
-  server.address = p.config.listen.host;
-  server.port = p.config.listen.port;
-  // A name that points here by somebody else's will matters only where nobody says who they are.
-  server.loopback_names_only = !p.config.access.keys && !p.config.access.proxy;
-  auto listening = HttpServer::start(std::move(server), p.router, log);
-  if (!listening) return std::unexpected(listening.error());
-  p.server = std::move(*listening);
+  p.server->serve();
   p.heartbeats->start();
   if (p.follower) p.follower->start();
   return instance;

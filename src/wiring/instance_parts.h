@@ -7,13 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "adapters/broker/embedded/embedded_broker.h"
 #include "adapters/handler/http/http_handler.h"
+#include "base/lock_file.h"
 #include "runtime/heartbeats.h"
 #include "runtime/in_process.h"
 #include "runtime/open_attempts.h"
@@ -44,7 +45,9 @@ struct Instance::Parts {
   Log& log;
   const std::function<void(const std::string&)> broken;
 
-  std::unique_ptr<embedded::EmbeddedBroker> broker;
+  std::optional<LockFile> folder;                          // locked, where no log does it
+  std::map<std::string, std::unique_ptr<Broker>> brokers;  // by name
+  Broker* broker = nullptr;                                // the first
   OfficeKey office_key;
   std::unique_ptr<Counters> counters;
   std::unique_ptr<Office> office;  // none without the role
@@ -67,10 +70,12 @@ struct Instance::Parts {
   std::unique_ptr<ConsumerFollower> follower;  // none without the office
   std::jthread ticker;
 
+  Result<void> own_folder();
   Result<void> bury();
   Result<void> open_access();
   struct Prepared {
     WorkerSpec spec;
+    Broker* broker = nullptr;
     std::shared_ptr<PullHandler> pull;
   };
   Result<Prepared> prepare_worker(const WorkerConfig& config);

@@ -70,6 +70,11 @@ Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfi
 Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerConfig& c) {
   Prepared prepared;
   WorkerSpec& spec = prepared.spec;
+  // Brokers are opened when the process starts; one that a reload names for the first time is not there.
+  const auto broker_of = brokers.find(c.broker);
+  if (broker_of == brokers.end())
+    return fail(ErrorCode::kInvalid, "worker " + c.name + ": brokers." + c.broker + " counts at the next start");
+  prepared.broker = broker_of->second.get();
   spec.name = c.name;
   spec.group = c.group;
   spec.cluster = config.cluster_id;
@@ -94,7 +99,7 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
 
 void Instance::Parts::start_worker(Prepared prepared) {
   const std::string name = prepared.spec.name;
-  auto worker = std::make_shared<Worker>(std::move(prepared.spec), *broker, clock, log, broken);
+  auto worker = std::make_shared<Worker>(std::move(prepared.spec), *prepared.broker, clock, log, broken);
   const std::lock_guard lock(mutex);
   running[name] = {std::move(worker), std::move(prepared.pull)};
 }
@@ -155,7 +160,9 @@ void Instance::Parts::follow_consumers() {
     const std::lock_guard lock(changing);
     if (std::ranges::find(config.workers, wanted.name, &WorkerConfig::name) != config.workers.end())
       return fail(ErrorCode::kInvalid, "the configuration has a worker of this name");
-    auto prepared = prepare_worker(wanted);
+    WorkerConfig worker = wanted;
+    worker.broker = config.brokers.front().name;  // where channels are
+    auto prepared = prepare_worker(worker);
     if (!prepared) return std::unexpected(prepared.error());
     hand_over(wanted.name);
     start_worker(std::move(*prepared));

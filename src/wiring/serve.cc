@@ -11,6 +11,7 @@
 
 #include "wiring/config_environment.h"
 #include "wiring/config_text.h"
+#include "wiring/handler_check.h"
 #include "wiring/instance.h"
 
 namespace bartleby {
@@ -22,20 +23,25 @@ constexpr int kUsage = 2;
 
 constexpr std::string_view kHelp =
     R"(usage: bartleby serve [-c FILE] [--data-dir DIR] [--listen ADDRESS:PORT] [--to URL --topic TOPIC]
+                      [--kafka HOST:PORT] [--roles runtime,office] [--log text|json]
 
-Runs workers and the HTTP API on the embedded log. Without a file it runs with defaults: nothing else is needed.
+Runs workers, the office and the HTTP API on the embedded log, or on Kafka. Without a file it runs with defaults:
+nothing else is needed.
 
   -c FILE            the configuration; without it ./bartleby.yaml where there is one
   --data-dir DIR     where topics and offsets are kept            (default ./bartleby-data)
   --listen A:P       where the API listens; loopback without keys (default 127.0.0.1:1853)
   --to URL           one worker that posts every message there; wants --topic
   --topic TOPIC      what that worker reads; it has the topic's name
+  --kafka HOST:PORT  Apache Kafka instead of the embedded log; without workers it is an office for the dlqs there
+  --roles ROLES      runtime runs workers; office has letters and pages (default both: runtime,office)
   --log text|json    how events are written to stderr             (default text)
   --ui-dir DIR       take the pages from this folder, to work on them; see CONTRIBUTING.md
 
   bartleby serve
   bartleby serve --topic orders --to http://localhost:3000/orders
   bartleby serve -c bartleby.yaml
+  bartleby serve --kafka localhost:9092
 
 SIGTERM stops it cleanly, SIGHUP reads the configuration again.
 )";
@@ -84,7 +90,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     }
     const bool known = name == "-c" || name == "--config" || name == "--data-dir" || name == "--listen" ||
                        name == "--to" || name == "--topic" || name == "--log" || name == "--roles" ||
-                       name == "--ui-dir";
+                       name == "--ui-dir" || name == "--kafka";
     if (!known) return refuse("unknown option '" + std::string(name) + "'");
     if (!value) {
       if (i + 1 == arguments.size()) return refuse("'" + std::string(name) + "' wants a value");
@@ -95,6 +101,7 @@ std::optional<int> read(std::span<const std::string_view> arguments, Options& op
     if (name == "--listen") options.flags.push_back({"--listen", {"listen"}, *value});
     if (name == "--log") options.flags.push_back({"--log", {"log", "format"}, *value});
     if (name == "--roles") options.flags.push_back({"--roles", {"roles"}, *value});
+    if (name == "--kafka") options.flags.push_back({"--kafka", {"brokers", "main", "kafka", "bootstrap"}, *value});
     if (name == "--ui-dir") options.ui_dir = *value;
     if (name == "--to") to = *value;
     if (name == "--topic") topic = *value;
@@ -132,10 +139,11 @@ std::expected<Config, std::string> configuration(const Options& options, const H
     if (missing(name)) add(name), more = true;
   for (const auto& [name, code] : handlers.async)
     if (missing(name)) add(name), more = true;
-  if (!more) return std::move(*config);
-  auto whole = load(sources);
-  if (!whole) return std::unexpected(config_check_text(whole.error()));
-  return std::move(*whole);
+  if (more) config = load(sources);
+  if (!config) return std::unexpected(config_check_text(config.error()));
+  if (const auto without = missing_handlers(*config, handlers); !without.empty())
+    return std::unexpected(config_check_text(without));
+  return std::move(*config);
 }
 
 }  // namespace

@@ -32,11 +32,11 @@ Verdict run_once(const Program& program, std::string_view worker, Record record,
   origin.partition = record.partition.value_or(Partition(0));
   origin.timestamp = how.clock != nullptr ? how.clock->now() : now.wall;
   auto attempt = std::make_shared<AttemptIn>();
-  attempt->worker = attempt->group = std::string(worker);
+  attempt->names = std::make_shared<const AttemptIn::Names>(origin.cluster, std::string(worker), std::string(worker));
   attempt->tp = {origin.topic, origin.partition};
   attempt->record = std::make_shared<const LogRecord>(LogRecord{Offset(0), origin.timestamp, std::move(record.key),
                                                                 std::move(record.value), std::move(record.headers)});
-  attempt->message_id = attempt->idempotency_key = message_id(origin);
+  attempt->id = message_id(origin);
   attempt->number = static_cast<std::uint32_t>(how.attempt);
   attempt->max = static_cast<std::uint32_t>(how.max_attempts);
   attempt->deadline = now.steady + how.timeout;

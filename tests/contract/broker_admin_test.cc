@@ -137,6 +137,7 @@ TEST_P(BrokerContract, RecordsAndACursorAreWrittenTogetherAndOnce) {
   ASSERT_TRUE(first.has_value()) << first.error().message;
   EXPECT_EQ(*first, (std::vector<Written>{{tp.partition, Offset(0)}, {tp.partition, Offset(1)}}));
   EXPECT_EQ(at(), Offset(7));
+  const Offset end = broker().log_range(tp)->second;  // the end of the transaction may lie there too
   // The same again, as after a lost answer: nothing is written.
   const auto again = broker().produce_with({out(tp, "k", "0"), out(tp, "k", "1")}, {group, tp, Offset(0), Offset(7)});
   ASSERT_FALSE(again.has_value());
@@ -146,7 +147,7 @@ TEST_P(BrokerContract, RecordsAndACursorAreWrittenTogetherAndOnce) {
   EXPECT_EQ(broker().produce_with({out(nowhere, "k", "v")}, {group, tp, Offset(7), Offset(8)}).error().code,
             ErrorCode::kNotFound);
   EXPECT_EQ(at(), Offset(7));
-  EXPECT_EQ(broker().log_range(tp)->second, Offset(2));
+  EXPECT_EQ(broker().log_range(tp)->second, end);
   ASSERT_TRUE(broker().produce_with({out(tp, "k", "2")}, {group, tp, Offset(7), Offset(9)}));
   EXPECT_EQ(at(), Offset(9));
   EXPECT_EQ(values(broker().read(tp, Offset(0), 10, 1 << 20).value()), (std::vector<std::string>{"0", "1", "2"}));

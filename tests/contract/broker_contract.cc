@@ -141,6 +141,17 @@ WriteAnswered BrokerContract::write_until_done(Probe& probe, std::vector<Record>
   return last;
 }
 
+WriteAnswered BrokerContract::lose(Probe& probe, Fate fate, std::vector<Record> records,
+                                   std::vector<OffsetToCommit> to_commit) {
+  WriteAnswered last{};
+  EXPECT_TRUE(await([&] {
+    rig_->fate_of_next_write(*probe, fate);
+    last = write(probe, records, to_commit);
+    return last.result != WriteResult::kNotDone;
+  }));
+  return last;
+}
+
 void BrokerContract::leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate,
                                 std::vector<Record> records, OffsetToCommit offset) {
   WriteSerial serial(0);

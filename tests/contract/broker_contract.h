@@ -68,7 +68,10 @@ struct Range {
 
 class BrokerContract : public testing::TestWithParam<RigFactory> {
  protected:
-  void SetUp() override { rig_ = GetParam().make(); }
+  void SetUp() override {
+    rig_ = GetParam().make();
+    if (const std::string why = rig_->missing(); !why.empty()) GTEST_SKIP() << why;
+  }
 
   BrokerRig& rig() { return *rig_; }
   Broker& broker() { return rig_->broker(); }
@@ -92,6 +95,8 @@ class BrokerContract : public testing::TestWithParam<RigFactory> {
   WriteAnswered write(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> offsets);
   // Tries again as long as it is not done, as a worker would.
   WriteAnswered write_until_done(Probe& probe, std::vector<Record> records, std::vector<OffsetToCommit> offsets);
+  // A write whose answer is lost; tried again as long as it is not done before that.
+  WriteAnswered lose(Probe& probe, Fate fate, std::vector<Record> records, std::vector<OffsetToCommit> offsets);
   // A write that stays open: returns when `observer` finds the offset of `tp` pending.
   void leave_open(Probe& writer, Probe& observer, const TopicPartition& tp, Fate fate, std::vector<Record> records,
                   OffsetToCommit offset);

@@ -38,12 +38,16 @@ class BrokerRig {
  public:
   virtual ~BrokerRig() = default;
 
+  // Why there is no broker, in plain words; empty: there is one.
+  virtual std::string missing() const { return {}; }
   virtual Broker& broker() = 0;
   virtual Capabilities can() const = 0;
   virtual Instant now() const = 0;
   // How long a test waits for what must happen, and how long it looks on while something must not.
   virtual Duration limit() const { return Duration(60000); }
   virtual Duration quiet() const { return Duration(2000); }
+  // After which a request that is late has come.
+  virtual Duration late() const { return Duration(15000); }
 
   // A topic or group that no other test uses.
   virtual std::string fresh(const std::string& what) { return what + "-" + std::to_string(++names_); }

@@ -12,8 +12,7 @@ TEST_P(BrokerContract, ALostReplyOfACommittedWriteIsUnknownAndResolvesToItsOffse
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
   write_until_done(a, {}, {{ref, Offset(1), "before"}});
-  rig().fate_of_next_write(*a, Fate::kReplyLostDone);
-  const WriteAnswered lost = write(a, {out(dlq, "k", "letter")}, {{ref, Offset(2), "after"}});
+  const WriteAnswered lost = lose(a, Fate::kReplyLostDone, {out(dlq, "k", "letter")}, {{ref, Offset(2), "after"}});
   ASSERT_EQ(lost.result, WriteResult::kUnknown);
   const WriteResolved truth = resolve(a, lost.serial);
   ASSERT_EQ(truth.offsets.size(), 1u);
@@ -29,8 +28,7 @@ TEST_P(BrokerContract, ALostRequestIsUnknownAndResolvesToWhatWasThereBefore) {
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
   write_until_done(a, {}, {{ref, Offset(1), "before"}});
-  rig().fate_of_next_write(*a, Fate::kReplyLostNotDone);
-  const WriteAnswered lost = write(a, {out(dlq, "k", "letter")}, {{ref, Offset(2), "after"}});
+  const WriteAnswered lost = lose(a, Fate::kReplyLostNotDone, {out(dlq, "k", "letter")}, {{ref, Offset(2), "after"}});
   ASSERT_EQ(lost.result, WriteResult::kUnknown);
   const WriteResolved truth = resolve(a, lost.serial);
   ASSERT_EQ(truth.offsets.size(), 1u);
@@ -47,13 +45,12 @@ TEST_P(BrokerContract, ALateRequestNeverTakesEffectAfterResolve) {
   std::vector<std::string> written;
   for (std::int64_t i = 1; i <= 8; ++i) {  // some of them come before the answer to resolve, some after it
     const std::string text = std::to_string(i);
-    rig().fate_of_next_write(*a, Fate::kLateRequest);
-    const WriteAnswered lost = write(a, {out(dlq, "k", text)}, {{ref, Offset(i), text}});
+    const WriteAnswered lost = lose(a, Fate::kLateRequest, {out(dlq, "k", text)}, {{ref, Offset(i), text}});
     ASSERT_EQ(lost.result, WriteResult::kUnknown);
     const WriteResolved truth = resolve(a, lost.serial);
     ASSERT_EQ(truth.offsets.size(), 1u);
     if (truth.offsets[0].metadata == text) written.push_back(text);
-    look_on(Duration(12000));
+    look_on(rig().late());
     EXPECT_EQ(stable(a, tp).offset, truth.offsets[0].offset) << "what resolve said stays so";
     EXPECT_EQ(stable(a, tp).metadata, truth.offsets[0].metadata);
   }
@@ -65,8 +62,7 @@ TEST_P(BrokerContract, NothingIsWrittenUntilAnUnknownWriteIsResolved) {
   const TopicPartition tp{topic(), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
   const PartitionRef ref = assigned(a, tp);
-  rig().fate_of_next_write(*a, Fate::kReplyLostNotDone);
-  const WriteAnswered lost = write(a, {}, {{ref, Offset(1), "lost"}});
+  const WriteAnswered lost = lose(a, Fate::kReplyLostNotDone, {}, {{ref, Offset(1), "lost"}});
   ASSERT_EQ(lost.result, WriteResult::kUnknown);
   EXPECT_EQ(write(a, {}, {{ref, Offset(2), "too soon"}}).result, WriteResult::kNotDone);
   EXPECT_EQ(resolve(a, lost.serial).offsets.at(0).offset, std::nullopt);
@@ -79,8 +75,7 @@ TEST_P(BrokerContract, ResolvingNamesEveryPartitionOfTheWrite) {
   const std::string t = topic(2);
   Probe& a = join(rig().fresh("group"), {t});
   const PartitionRef p0 = assigned(a, {t, Partition(0)}), p1 = assigned(a, {t, Partition(1)});
-  rig().fate_of_next_write(*a, Fate::kReplyLostDone);
-  const WriteAnswered lost = write(a, {}, {{p0, Offset(4), "x"}, {p1, Offset(5), "y"}});
+  const WriteAnswered lost = lose(a, Fate::kReplyLostDone, {}, {{p0, Offset(4), "x"}, {p1, Offset(5), "y"}});
   ASSERT_EQ(lost.result, WriteResult::kUnknown);
   const WriteResolved truth = resolve(a, lost.serial);
   ASSERT_EQ(truth.offsets.size(), 2u);
@@ -127,7 +122,7 @@ TEST_P(BrokerContract, TheLateEndOfADeadWriterHasNoEffectOnceItIsFenced) {
   kill(a);
   ASSERT_TRUE(fence(b, dead));
   EXPECT_EQ(stable(b, tp).offset, std::nullopt);
-  look_on(Duration(15000));
+  look_on(rig().late());
   EXPECT_EQ(stable(b, tp).offset, std::nullopt);
   EXPECT_TRUE(range(b, dlq, Offset(0), Offset(100)).records.empty());
 }

@@ -8,7 +8,6 @@ it. Everything else must be as the README says.
 import os
 import pathlib
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -18,10 +17,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def steps():
-    """(command, output lines) in the order of the README."""
-    found = []
+def blocks():
+    """Lists of (command, output lines) in the order of the README."""
     for block in re.findall(r"```session\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        found = []
         lines = iter(block.splitlines())
         for line in lines:
             if line.startswith("$ "):
@@ -34,7 +33,7 @@ def steps():
                 found.append(("\n".join(command), []))
             else:
                 found[-1][1].append(line)
-    return found
+        yield found
 
 
 def masked(line):
@@ -62,27 +61,24 @@ def port_is_free(port):
 def play(folder, environment, children):
     """The command that did not print what the README says, with both texts; None when all did."""
     with pathlib.Path(folder, "serve.log").open("wb") as log:
-        server = subprocess.Popen(["bartleby", "serve"], cwd=folder, env=environment, stdout=log, stderr=log)
-    children.append(server)
+        children.append(subprocess.Popen(["bartleby", "serve"], cwd=folder, env=environment, stdout=log, stderr=log))
     until = time.monotonic() + 20
     while port_is_free(1853) and time.monotonic() < until:
         time.sleep(0.05)
-    for command, expected in steps():
-        if command.startswith("pkill"):  # only the one that was started here
-            server.send_signal(signal.SIGHUP)
-            time.sleep(1)
-            continue
-        if command.endswith("&"):
-            children.append(subprocess.Popen(["bash", "-c", f"exec {command[:-1]}"], cwd=folder, env=environment))
-            time.sleep(0.5)
-            continue
-        ran = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
-                             timeout=30, check=False)
-        printed = (ran.stdout + ran.stderr).splitlines()
-        if len(printed) != len(expected) or not all(map(matches, expected, printed)):
-            return command, "\n".join(printed), "\n".join(expected)
-        if "--lines" in command or "give-up" in command:
-            time.sleep(3)  # as long as it takes to read on
+    for block in blocks():
+        for command, expected in block:
+            if command.endswith("&"):
+                children.append(subprocess.Popen(["bash", "-c", f"exec {command[:-1]}"], cwd=folder, env=environment))
+                time.sleep(0.5)
+                continue
+            ran = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
+                                 timeout=30, check=False)
+            printed = (ran.stdout + ran.stderr).splitlines()
+            if len(printed) != len(expected) or not all(map(matches, expected, printed)):
+                return command, "\n".join(printed), "\n".join(expected)
+        if any(child.poll() is not None for child in children):
+            return command, "the server or the receiver has ended", "nothing of it"
+        time.sleep(3)  # as long as it takes to read on
     return None
 
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <latch>
 #include <optional>
 #include <thread>
 
@@ -40,8 +41,9 @@ class Client {
     if (socket_ >= 0) ::close(socket_);
     socket_ = -1;
   }
-  void get(const std::string& path) {
-    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  void get(const std::string& path) { ask("GET " + path); }
+  void ask(const std::string& what) {
+    const std::string request = what + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     EXPECT_EQ(::send(socket_, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
   }
   // Up to `end`, or until the other side closes, cleanly or not.
@@ -90,6 +92,41 @@ class HttpServerTest : public testing::Test {
   Router router_;
   std::unique_ptr<HttpServer> server_;
 };
+
+TEST_F(HttpServerTest, RoutesThatWaitForADiskHoldUpNobodyElse) {
+  constexpr int kWriters = 8;  // more than there are threads for connections
+  std::latch begun(kWriters), disk(1);
+  router_.add("POST", "/write", {.access = Access::open(), .summary = "answers when the disk does"}, [&](Request&) {
+    begun.count_down();
+    disk.wait();
+    return text("written");
+  });
+  start();
+  std::vector<std::unique_ptr<Client>> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.push_back(std::make_unique<Client>(server_->port()));
+    writers.back()->ask("POST /write");
+  }
+  begun.wait();  // all of them at once: they share what they wait for
+  Client other(server_->port());
+  other.get("/now");
+  EXPECT_TRUE(other.read_until("now!").starts_with("HTTP/1.1 200"));
+  disk.count_down();
+  for (const auto& writer : writers) EXPECT_TRUE(writer->read_until("written").contains("written"));
+}
+
+TEST_F(HttpServerTest, WhoConnectsBeforeItServesIsAnsweredWhenItDoes) {
+  server_ = std::move(*HttpServer::listen({.port = 0}, router_, log_));
+  Client early(server_->port());
+  early.get("/now");
+  server_->serve();
+  EXPECT_TRUE(early.read_until("now!").starts_with("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, OneThatNeverServedStops) {
+  server_ = std::move(*HttpServer::listen({.port = 0}, router_, log_));
+  server_->stop();
+}
 
 TEST_F(HttpServerTest, AStopClosesIdleConnectionsCleanly) {
   start();

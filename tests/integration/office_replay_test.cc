@@ -33,7 +33,8 @@ class Mendable : public Handler {
         decision.fate = Fate::kReject;
         decision.error = {"Broken", "not mended yet", ""};
       } else {
-        handled_.push_back({*attempt->record->value, attempt->message_id, attempt->replay_of.value_or("")});
+        handled_.push_back(
+            {*attempt->record->value, std::string(attempt->message_id()), attempt->replay_of.value_or("")});
       }
     }
     answer(std::move(decision));
@@ -197,6 +198,23 @@ TEST_F(OfficeReplay, OneWhoseLettersComeBackHaltsItselfAndSaysWhy) {
   ASSERT_TRUE(await([&] { return letters("state:open") == 30; })) << "nothing is lost";
   EXPECT_EQ(letters("replays:1"), 10);
   EXPECT_EQ(now(operation).with(ItemResult::kPending), 20);
+}
+
+TEST_F(OfficeReplay, ATopicThatGrowsWhileItIsReadHasJournalDlqAndLaneGrowWithIt) {
+  readers_.push_back({"audit", ""});
+  die(2);
+  TopicSpec more;
+  more.name = "orders";
+  more.partitions = 4;
+  ASSERT_TRUE(broker_->ensure_topics({more}));
+  ASSERT_TRUE(broker_->produce({{"orders", Partition(3), "k", "9", {}}}));
+  ASSERT_TRUE(await([&] { return letters("state:open") == 3; }));
+  for (const char* grown : {"orders.parked.billing", "orders.dlq", "orders.replay.billing"})
+    EXPECT_EQ(broker_->describe(grown)->partitions, 4) << grown;
+  handler_->mend([](const std::string&) { return false; });
+  const Operation operation = started();
+  ASSERT_TRUE(await([&] { return now(operation).state == OperationState::kDone; }));
+  EXPECT_EQ(letters("state:resolved"), 3);
 }
 
 TEST_F(OfficeReplay, AForgedHeaderIsAnOrdinaryMessage) {

@@ -8,6 +8,7 @@ the endpoint is dead for 8 s at 250 messages a second, with it for 60 s at 200.
 
 import collections
 import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -196,7 +197,7 @@ def stamp(text):
     return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1])
 
 
-def dead_downstream(program, rounds):
+def dead_downstream(program, _rounds):
     """An endpoint that is dead for a while: the guard opens, few letters, and afterwards everything is handled."""
     with tempfile.TemporaryDirectory() as folder:
         dead = threading.Event()
@@ -207,7 +208,7 @@ def dead_downstream(program, rounds):
         path.write_text(path.read_text().replace("guard: null", GUARD))
         bartleby = Bartleby(program, folder, arguments)
         bartleby.start()
-        seconds, rate = (60, 200) if rounds > 20 else (8, 250)
+        seconds, rate = 60, 200
         acknowledged = set()
         try:
             began = time.monotonic()
@@ -390,11 +391,92 @@ def pulled(program, _rounds):
             bartleby.end()
 
 
+def what_is_taken(program, _rounds):
+    """A folder and a port that another server has, a handler that nobody has: said with what to do; files are ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        bartleby = Bartleby(program, folder)
+        bartleby.start()
+
+        def told(*arguments):
+            ran = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, timeout=30,
+                                 check=False)
+            return ran.returncode, ran.stdout + ran.stderr
+
+        try:
+            data = pathlib.Path(folder, "data")
+            for path in (data, data / "log.db", data / "log.db-wal", data / "office.db"):
+                assert path.stat().st_mode & 0o077 == 0, f"{path.name}: {path.stat().st_mode:o}"
+            status, text = told("serve", "--data-dir", "data", "--listen", "127.0.0.1:0")
+            assert status == 1 and f"pid {bartleby.process.pid};" in text and "--data-dir" in text, (status, text)
+            status, text = told("serve", "--data-dir", "other", "--listen", f"127.0.0.1:{bartleby.port}",
+                                "--topic", TOPIC, "--to", "http://127.0.0.1:1/")
+            assert status == 1 and "Address already in use" in text and "--listen" in text, (status, text)
+            assert "worker_started" not in text, text
+            pathlib.Path(folder, "bartleby.yaml").write_text("workers:\n  orders: {}\n")
+            mistake = "bartleby.yaml:2:3: workers.orders.handler: this program has no handler \"orders\""
+            for command in (("config", "check"), ("serve", "--data-dir", "other", "--listen", "127.0.0.1:0")):
+                status, text = told(*command)
+                assert status == 2 and mistake in text, (status, text)
+            return ""
+        finally:
+            bartleby.end()
+
+
+def unanswered_push(program, _rounds):
+    """A push that is not answered yet cannot be extended; once it is pending it can."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokens, answer = [], threading.Event()
+
+        class Pending(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                tokens.append(self.headers["Bartleby-Attempt-Token"])
+                answer.wait(30)
+                self.send_response(202)
+                self.send_header("Bartleby-Outcome", "pending")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        endpoint = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pending)
+        threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+        arguments = worker_file(folder, f"http://127.0.0.1:{endpoint.server_port}/")
+        path = pathlib.Path(folder, "worker.yaml")
+        path.write_text(path.read_text().replace("timeout: 5s", "timeout: 60s"))
+        bartleby = Bartleby(program, folder, arguments)
+        bartleby.start()
+
+        def extended():
+            return bartleby.call("POST", f"/api/v1/attempts/{tokens[0]}:extend", '{"by":"60s"}')
+
+        try:
+            bartleby.call("POST", f"/api/v1/topics/{TOPIC}/messages", "m1", {"Bartleby-Key": "k"})
+            wait_for("the push", lambda: tokens)
+            status, problem = extended()
+            assert status == 409 and "202" in problem["detail"], (status, problem)
+            answer.set()
+            wait_for("the deadline to be moved", lambda: extended()[0] == 200)
+            failed = json.dumps({"outcome": "retry", "retry_after": "1h"})
+            assert bartleby.call("POST", f"/api/v1/attempts/{tokens[0]}:finish", failed)[0] == 204
+            wait_for("the parked message", lambda: bartleby.get(f"/api/v1/workers/{TOPIC}/parked")["items"])
+            error = bartleby.get(f"/api/v1/workers/{TOPIC}/parked")["items"][0]["error"]
+            assert error["type"] == "Unexplained" and error["message"], error
+            return ""
+        finally:
+            answer.set()
+            bartleby.end()
+            endpoint.shutdown()
+            endpoint.server_close()
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     rounds = 200 if "--long" in sys.argv else 20
     return run_checks((kill_9, sigterm, attempts_and_due_times_survive, hurried, recording_in_vain, dead_downstream,
-                       wrong_deploy, reload, hangup_while_stopping, pulled), program, rounds)
+                       wrong_deploy, reload, hangup_while_stopping, pulled, what_is_taken, unanswered_push),
+                      program, rounds)
 
 
 if __name__ == "__main__":

@@ -350,7 +350,9 @@ void Checker::stopped_cleanly() {
     for (const auto& [key, e] : w.journal) {
       const auto* m = std::get_if<MessageEntry>(&e.entry);
       const auto* h = std::get_if<HeadEntry>(&e.entry);
-      if ((m != nullptr && m->offset < w.low) || (h != nullptr && h->from < w.low))
+      const auto* o = std::get_if<Obituary>(&e.entry);
+      if ((m != nullptr && m->offset < w.low) || (h != nullptr && h->from < w.low) ||
+          (o != nullptr && o->offset < w.low))
         fail("an entry below the commit is left in the journal: " + std::to_string(tp.partition.v) + " " + key);
     }
   }

@@ -217,6 +217,10 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
     if (e.dead_letters && r.chance(50)) other.max_window = r.between(10, 40);
     o.other = std::move(other);
   }
+  if (r.chance(3)) {  // waits of minutes
+    e.cases[0].backoff = Schedule{{Duration(r.between(1000, 60000)), Duration(r.between(60000, 200000))}};
+    o.heal = Duration(40000000);
+  }
   return o;
 }
 

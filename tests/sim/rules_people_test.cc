@@ -250,5 +250,31 @@ TEST(Rules, AWaitingMessageIsHandedOverBeforeRetentionBySizeTakesIt) {
   EXPECT_TRUE(rig.alarmed(AlarmType::kExpiring));
 }
 
+// What is kept for people lies below it, and did hide it.
+TEST(Rules, IntakeStopsWhenHalfOfRetentionIsOverForAnyWhoWaits) {
+  Rig rig({.retention_bytes = 8000});
+  rig.engine.dead_letters = false;
+  rig.engine.cases[0].backoff = Schedule{{Duration(3600000)}};
+  rig.produce("kept");
+  rig.produce("waits");
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.until_at(worker, 1));
+  worker.reject(0);
+  worker.fails(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0) && rig.has_parked(1); }));
+  const auto produce = [&](int count) {
+    for (int i = 0; i < count; ++i) rig.produce("other" + std::to_string(i));  // about 78 bytes each
+    rig.wind(Duration(20000));
+    std::size_t ran = 0;
+    for (; !worker.running().empty(); ++ran) worker.done(worker.running().front().offset);
+    return ran;
+  };
+  EXPECT_GT(produce(40), 0U);  // 3,100 of 8,000 bytes
+  EXPECT_FALSE(rig.alarmed(AlarmType::kLimitWindow));
+  produce(20);
+  EXPECT_TRUE(rig.alarmed(AlarmType::kLimitWindow));
+  EXPECT_EQ(produce(10), 0U);
+}
+
 }  // namespace
 }  // namespace bartleby::sim

@@ -164,6 +164,109 @@ TEST(Rules, AKeptMessageThatRetentionTookIsLookedForAtEveryOrderAndKept) {
   rig.stop(worker);
 }
 
+// Dead letters are off, so what retention is about to take goes into the journal with its bytes, and is run from there.
+void expect_run_from_the_journal(bool another_owner) {
+  Rig rig({.retention_bytes = 4000});
+  rig.engine.dead_letters = false;
+  rig.engine.cases[0].backoff = Schedule{{Duration(3600000)}};
+  rig.produce("k", "the bytes");
+  Worker* worker = &rig.start();
+  ASSERT_TRUE(rig.until_at(*worker, 0));
+  worker->fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  for (int i = 0; i < 45; ++i) rig.produce("other" + std::to_string(i));  // about 78 bytes each
+  const auto finish_others = [&] {
+    for (const Started& s : std::vector(worker->running()))
+      if (s.offset != 0) worker->done(s.offset);
+  };
+  ASSERT_TRUE(rig.wind_until([&] { return finish_others(), rig.alarmed(AlarmType::kExhaustedKept); }));
+  EXPECT_TRUE(rig.alarmed(AlarmType::kExpiring));
+  ASSERT_TRUE(rig.wind_until([&] { return finish_others(), rig.metadata().metadata.high == Offset(46); }));
+  rig.cluster.delete_before({"src", Partition(0)}, Offset(46));
+  if (another_owner) {
+    rig.crash(*worker);
+    worker = &rig.start("b");
+  }
+  rig.alarms.clear();
+  rig.wind(Duration(30000));
+  EXPECT_FALSE(rig.alarmed(AlarmType::kLostByRetention));
+  for (int i = 0; i < 2; ++i) {  // kept again after another failure, with its bytes
+    worker->order(ParkedOrder::What::kRunNow);
+    ASSERT_TRUE(rig.until_at(*worker, 0));
+    EXPECT_EQ(worker->at(0)->record->value, "the bytes");
+    EXPECT_EQ(worker->at(0)->record->key, "k");
+    if (i == 0) worker->reject(0);
+    rig.wind(Duration(2000));
+  }
+  worker->done(0);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(46) && rig.journal().empty(); }));
+  EXPECT_FALSE(rig.alarmed(AlarmType::kLostByRetention));
+  rig.stop(*worker);
+}
+
+TEST(Rules, AMessageKeptWithItsBytesRunsFromThemWhenTheLogHasLostIt) { expect_run_from_the_journal(false); }
+TEST(Rules, AMessageKeptWithItsBytesRunsFromThemAtItsNextOwnerToo) { expect_run_from_the_journal(true); }
+
+// ---- throttling, suspects ------------------------------------------------------------------------------
+
+TEST(Rules, WhoAsksForNoPauseAtAllIsNotAskedForEver) {
+  Rig rig;  // 3 attempts
+  rig.engine.cases[0].max_retry_after = Duration(1000);
+  rig.produce("k");
+  Worker& worker = rig.start();
+  Decision at_once;
+  at_once.fate = Fate::kRetry;
+  at_once.kind = Kind::kThrottled;
+  at_once.after = Duration(0);
+  const bool dead = rig.wind_until([&] {
+    if (worker.at(0) != nullptr) worker.answer(0, at_once);
+    return rig.letters.size() == 1;
+  });
+  EXPECT_TRUE(dead);
+  EXPECT_EQ(rig.runs_of(0), 10u + 3u);  // ten times a tenth of a second, then every answer counts
+}
+
+TEST(Rules, AThrottledMessageLeavesItsLaneWhereThePolicySaysSo) {
+  Rig rig;
+  rig.engine.key_policy = KeyPolicy::kBypass;
+  rig.produce_all({"k", "k"});
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  Decision later;
+  later.fate = Fate::kRetry;
+  later.kind = Kind::kThrottled;
+  later.after = Duration(30000);
+  worker.answer(0, later);
+  ASSERT_TRUE(rig.wind_until([&] { return worker.at(1) != nullptr; }, Duration(5000)));
+  worker.done(1);
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  worker.done(0);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(2); }));
+}
+
+// Handlers of two and a half seconds, one always at work: in a turn of one second there is never a quiet moment.
+TEST(Rules, ASuspectGetsItsTurnThoughHandlersAreSlowAndWorkNeverEnds) {
+  Rig rig;
+  rig.engine.in_process = true;
+  rig.engine.concurrency = 3;
+  rig.produce("suspect");
+  for (int i = 0; i < 300; ++i) rig.produce("k" + std::to_string(i));
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  rig.write_journal(Obituary{Offset(0), 100, worker.at(0)->record->timestamp, false, false});
+  rig.wind(Duration(5000));
+  worker.fails(0);
+  const bool alone = rig.wind_until(
+      [&] {
+        for (const Started& s : std::vector(worker.running()))
+          if (!s.alone && rig.scheduler.now() - s.at >= Duration(2500)) worker.done(s.offset);
+        return worker.at(0) != nullptr && worker.at(0)->alone;
+      },
+      Duration(90000));
+  EXPECT_TRUE(alone);
+  EXPECT_EQ(worker.running().size(), 1u);
+}
+
 // ---- Settings that change while the worker runs
 
 TEST(Rules, AChangedScheduleLeavesDueTimesAndCountsFromTheNextFailureOn) {

@@ -126,8 +126,10 @@ void World::start(Process& p) {
   p.pump = std::make_unique<Pump>(
       std::move(c), *p.fragile,
       [this, &p](const Run& run, std::span<const RunMessage> messages) { begin(p, run, messages); },
-      [this, &p](const Alarm& a, const TopicPartition* tp) { alarm(p, a, tp); });
+      [this, &p](const Alarm& a, const TopicPartition* tp) { alarm(p, a, tp); },
+      [this, &p](PartitionRef ref) { handed_over(p, ref); });
   p.running.clear();
+  p.handing_over.clear();
   p.frozen = p.stopping = p.guard_was_open = p.settings_changing = false;
   p.wake = kNever;
   p.turn_planned = false;
@@ -163,6 +165,7 @@ void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
   p.thawing.clear();
   p.frozen = false;
   ++p.incarnation;
+  last_crash_ = scheduler_.now();
   scheduler_.after(Duration(random_.between(10, healed_ ? 500 : 8000)), [this, &p] { start(p); });
 }
 
@@ -198,6 +201,9 @@ void World::turn(Process& p) {
     return;
   }
   watch_guard(p);
+  for (const auto& [ref, tp] : p.pump->partitions())
+    if (const PartitionEngine* e = p.pump->engine().partition(ref); e != nullptr && e->handing_over())
+      p.handing_over.try_emplace(ref, scheduler_.now());
   const EngineCounters& c = p.pump->engine().counters();
   coverage_.saw(Seen::kSweep, c.sweeps - p.last.sweeps);
   coverage_.saw(Seen::kReadAgain, c.reads - p.last.reads);
@@ -247,7 +253,28 @@ void World::in_process(Process& p, Duration wait, std::function<void(Process&)> 
   });
 }
 
+// A handler that still runs would be told to nobody: the next owner runs its message again.
+void World::handed_over(Process& p, PartitionRef ref) {
+  // Lost, now or before: the engine does not know yet, or there is nothing any more to hand over.
+  if (p.pump->where(ref) == nullptr || p.pump->engine().partition(ref) != nullptr) return;
+  const auto since = p.handing_over.find(ref);
+  const Instant began = since == p.handing_over.end() ? scheduler_.now() : since->second;
+  const bool waited = scheduler_.now() - began >= p.pump->engine().config().drain;
+  if (!waited && std::ranges::any_of(p.running, [&](const Running& r) { return r.run.token.ref == ref; }))
+    checker_.fail("handed over while a handler runs");
+}
+
 void World::write_sent(Process& p, const Write& w) {
+  mix(static_cast<std::uint64_t>(ms(scheduler_.now())));
+  for (const OffsetToCommit& o : w.offsets) {
+    mix(static_cast<std::uint64_t>(o.offset.v));
+    mix(hash64(o.metadata));
+  }
+  for (const Record& r : w.records) {
+    mix(hash64(r.topic));
+    mix(hash64(r.key.value_or("")));
+    mix(hash64(r.value.value_or("")));
+  }
   std::vector<TopicPartition> tps;
   for (const OffsetToCommit& o : w.offsets) tps.push_back(*p.pump->where(o.ref));
   sent_[{p.member->transactional_id(), w.serial.v}] = {std::move(tps), ++seq_, p.release};
@@ -386,6 +413,12 @@ RunResult World::run() {
     done = finished();
   }
   if (checker_.violation().empty() && done) {  // and now a clean end
+    // First: who comes up late tells of his death, and the owner erases that. A handler of before may still die here.
+    const Instant latest = scheduler_.now() + Duration(120000);
+    for (Instant quiet = scheduler_.now() + Duration(10000); scheduler_.now() < std::min(quiet, latest);) {
+      scheduler_.run_for(Duration(1000));
+      quiet = std::max(quiet, last_crash_ + Duration(10000));
+    }
     for (auto& p : processes_) stop(*p);
     scheduler_.run_for(Duration(120000));
     for (auto& p : processes_)

@@ -80,6 +80,7 @@ class World {
     std::unique_ptr<FragileMember> fragile;
     std::unique_ptr<Pump> pump;
     std::vector<Running> running;
+    std::map<PartitionRef, Instant> handing_over;  // since when
     std::vector<RecorderSlot> recorder;
     std::vector<Scheduler::Task> thawing;
     Instant wake = kNever;
@@ -105,6 +106,7 @@ class World {
   void in_process(Process& p, Duration wait, std::function<void(Process&)> task);
   void alarm(Process& p, const Alarm& a, const TopicPartition* tp);
   void watch_guard(Process& p);
+  void handed_over(Process& p, PartitionRef ref);
   void write_sent(Process& p, const Write& w);
 
   // handlers (world_handlers.cc)
@@ -142,6 +144,8 @@ class World {
   void give_orders(Process& p);
   void change_settings(Process& p);
   void ask_why();
+  void ask_for(const Engine& engine, const PartitionEngine& owner, const WaitingMessage& m, Now now);
+  void ask_for(const Engine& engine, const PartitionEngine& partition, const Process& p);
   bool finished();
 
   void say(const std::string& text);
@@ -167,6 +171,7 @@ class World {
   std::uint64_t hash_ = 0;
   Instant outage_until_{};
   Instant down_until_{};  // people keep all processes down
+  Instant last_crash_{};
   bool healed_ = false;
   bool foreign_ = false;  // a tool has written metadata that is not ours
 };

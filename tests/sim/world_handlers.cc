@@ -62,6 +62,9 @@ void World::begin(Process& p, const Run& run, std::span<const RunMessage> messag
             .number = ++last_running_,
             .begun = scheduler_.now()};
   if (messages.size() > 1) coverage_.saw(Seen::kStretch);
+  const PartitionEngine* partition = p.pump->engine().partition(run.token.ref);
+  if (partition == nullptr || partition->handing_over())
+    checker_.fail("a handler begins though its partition is being handed over");
   for (const Running& other : p.running) {
     if (other.run.alone) checker_.fail("somebody runs beside a suspect");
     const LogRecord& theirs = *other.messages[other.at].record;

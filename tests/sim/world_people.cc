@@ -227,34 +227,68 @@ void World::change_settings(Process& p) {
   plan_turn(p, scheduler_.now());
 }
 
-// Every owner must be able to say why its partitions stand where they stand.
+// What people are told is held against what the world knows.
 void World::ask_why() {
   for (auto& p : processes_) {
     if (!p->pump) continue;
     const Engine& engine = p->pump->engine();
     if (engine.running() < p->running.size()) return checker_.fail("a handler runs that the engine does not know");
-    for (const ParkedMessage& m : p->pump->parked({}, {scheduler_.now(), scheduler_.wall()}, 1000)) {
+    for (const Running& r : p->running)
+      if (r.at == 0 && due_of(engine, r.run.token).value_or(Instant{}) > scheduler_.now())
+        return checker_.fail("it runs and is said to be due later");
+    const Now now{scheduler_.now(), scheduler_.wall()};
+    for (const ParkedMessage& m : p->pump->parked({}, now, 1000)) {
       const PartitionEngine* owner = nullptr;
       for (const auto& [index, partition] : engine.partitions())
         if (*p->pump->where(partition->ref()) == m.tp) owner = partition.get();
       if (owner == nullptr || m.waiting.offset < owner->committed() || m.waiting.offset >= owner->frontier())
         return checker_.fail("a parked message that is finished, or was not read yet");
+      ask_for(engine, *owner, m.waiting, now);
     }
-    for (const auto& [index, partition] : engine.partitions()) {
-      if (partition->held() > partition->in_memory() || partition->memory_bytes() == 0)
-        return checker_.fail("more is held than is in memory");
-      if (partition->phase() == Phase::kRunning && partition->frontier() < partition->high())
-        return checker_.fail("the frontier is below H");
-      const auto why = explain(engine, partition->ref(), scheduler_.now());
-      if (!why || why->answer.empty()) return checker_.fail("no explanation");
-      if (!why->pinned_by.empty() && why->pinned_by.front().offset < why->committed)
-        return checker_.fail("explained by a message that is finished");
-      for (Offset o = why->committed; o <= why->frontier && o.v < why->committed.v + 5; o = next(o)) {
-        const auto message = explain(engine, partition->ref(), o, scheduler_.now());
-        if (!message || message->answer.empty()) return checker_.fail("no explanation");
-      }
-    }
+    for (const auto& [index, partition] : engine.partitions()) ask_for(engine, *partition, *p);
   }
+}
+
+// A message that waits is found by its offset, its kind and its key.
+void World::ask_for(const Engine& engine, const PartitionEngine& owner, const WaitingMessage& m, Now now) {
+  const auto names = [&](const std::vector<Pin>& pins) { return std::ranges::find(pins, m.offset, &Pin::offset); };
+  const auto why = explain(engine, owner.ref(), m.offset, now.steady);
+  if (!why || names(why->pinned_by) == why->pinned_by.end()) return checker_.fail("no explanation of one that waits");
+  const Pin pin = *names(why->pinned_by);
+  if (pin.attempt != m.attempts + (m.due ? 1 : 0)) return checker_.fail("explained with other attempts");
+  if (pin.lane) {
+    const auto lane = explain(engine, owner.ref(), *pin.lane, now.steady);
+    if (!lane || lane->answer.empty()) return checker_.fail("a key without explanation though its message waits");
+    if (owner.phase() == Phase::kRunning && lane->pinned_by.size() < 10 &&
+        names(lane->pinned_by) == lane->pinned_by.end())
+      return checker_.fail("a key's explanation leaves out a message that waits");
+  }
+  if (waiting_messages(engine, owner.ref(), now, m.offset, m.kind, 1).size() != 1)
+    return checker_.fail("a message that waits is not found by offset and kind");
+  const Kind other = m.kind == Kind::kTransient ? Kind::kPermanent : Kind::kTransient;
+  if (!waiting_messages(engine, owner.ref(), now, m.offset, other, 1).empty())
+    return checker_.fail("a message that waits is found by a kind that it has not");
+}
+
+void World::ask_for(const Engine& engine, const PartitionEngine& partition, const Process& p) {
+  if (partition.held() > partition.in_memory() || partition.memory_bytes() == 0)
+    return checker_.fail("more is held than is in memory");
+  if (partition.phase() == Phase::kRunning && partition.frontier() < partition.high())
+    return checker_.fail("the frontier is below H");
+  const auto why = explain(engine, partition.ref(), scheduler_.now());
+  if (!why || why->answer.empty()) return checker_.fail("no explanation");
+  if (!why->pinned_by.empty() && why->pinned_by.front().offset < why->committed)
+    return checker_.fail("explained by a message that is finished");
+  for (const Running& r : p.running)
+    if (partition.phase() == Phase::kRunning && r.run.token.ref == partition.ref() && why->pinned_by.empty())
+      return checker_.fail("nothing is said to hold the commit, though a handler runs");
+  for (Offset o = why->committed; o <= why->frontier && o.v < why->committed.v + 5; o = next(o)) {
+    const auto message = explain(engine, partition.ref(), o, scheduler_.now());
+    if (!message || message->answer.empty()) return checker_.fail("no explanation");
+  }
+  const WaitingFigures figures = waiting_figures(engine, partition.ref());
+  if (figures.held_keys > partition.parked() || figures.dying > partition.in_memory())
+    return checker_.fail("more keys are held than messages are parked");
 }
 
 }  // namespace bartleby::sim

@@ -27,12 +27,11 @@ inline LogRecord plain_record() {
 inline std::shared_ptr<AttemptIn> make_attempt(LogRecord record = plain_record(), Duration timeout = Duration(10000),
                                                std::string token = "at_aaaaaaaaaaaaaaaaaaaaaaaaaa") {
   auto a = std::make_shared<AttemptIn>();
-  a->worker = "payout-executor";
-  a->group = "cg-payout-executor";
+  a->names = std::make_shared<const AttemptIn::Names>("here", "payout-executor", "cg-payout-executor");
   a->tp = {"escrow.commands", Partition(3)};
   a->record = std::make_shared<const LogRecord>(std::move(record));
-  a->message_id = "msg_abcdefghijklmnopqrstuvwxyz";
-  a->idempotency_key = "payout:550e";
+  a->id = "msg_abcdefghijklmnopqrstuvwxyz";
+  a->configured_key = "payout:550e";
   a->number = 2;
   a->max = 6;
   a->deadline = system_now().steady + timeout;

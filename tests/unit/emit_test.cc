@@ -38,6 +38,8 @@ TEST(Emit, NamesThePlaceOfAnError) {
   EXPECT_EQ(error_of(R"({"emit":[{"topic":"t","value":"v"},7]})"), "/emit/1: not an object");
   EXPECT_EQ(error_of(R"({"emit":[{"value":"v"}]})"), "/emit/0/topic: missing");
   EXPECT_EQ(error_of(R"({"emit":[{"topic":"a b","value":"v"}]})"), "/emit/0/topic: not the name of a topic");
+  EXPECT_EQ(error_of(R"({"emit":[{"topic":"orders.parked.g","value":"v"}]})"),
+            "/emit/0/topic: a topic of Bartleby's own, which takes no messages");
   EXPECT_EQ(error_of(R"({"emit":[{"topic":"t"}]})"), "/emit/0/value: missing (null for a tombstone)");
   EXPECT_EQ(error_of(R"({"emit":[{"topic":"t","value":"v","base64":"AA=="}]})"),
             "/emit/0/base64: the value is given twice");

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 
 #include "runtime/open_attempts.h"
 #include "tests/support/attempts.h"
@@ -117,7 +119,7 @@ TEST_F(HttpHandlerTest, ATimeoutClosesTheConnection) {
 TEST_F(HttpHandlerTest, AnAttemptPastItsDeadlineOrCancelledIsNotSent) {
   HttpServer server(always(200));
   const auto handler = handler_for(server.url(), loop_);
-  EXPECT_EQ(run(*handler, make_attempt(plain_record(), Duration(-1))).kind, Kind::kTimeout);
+  EXPECT_EQ(run(*handler, make_attempt(plain_record(), Duration(-1))).kind, Kind::kThrottled);
   const auto attempt = make_attempt();
   attempt->cancelled = true;
   EXPECT_EQ(run(*handler, attempt).error.type, "Stopped");
@@ -227,6 +229,32 @@ TEST(HttpLoop, MoreThanItMayHoldWaitOrAreThrottled) {
   EXPECT_EQ(outcomes.answers(), 516U);
 }
 
+TEST(HttpLoop, RequestsBegunInsideAnswersAreSentAtOnce) {
+  HttpServer server(always(200));
+  const auto loop = std::make_shared<HttpLoop>();
+  const auto handler = handler_for(server.url(), loop);
+  std::promise<void> end;
+  std::function<void(int)> next = [&](int left) {
+    handler->start(make_attempt(), [&next, &end, left](const Decision&) {
+      if (left == 0) return end.set_value();
+      next(left - 1);
+    });
+  };
+  next(99);
+  // Nothing else would wake the loop before the deadline of its connections.
+  EXPECT_EQ(end.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_EQ(loop->figures().requests, 100U);
+}
+
+TEST(HttpHandler, AMessageWhoseHeadersCanNeverBeSentIsRejected) {
+  LogRecord record = plain_record();
+  record.headers.emplace_back("long", std::string(400000, 'x'));
+  HttpServer server(always(200));
+  const auto handler = handler_for(server.url(), std::make_shared<HttpLoop>());
+  EXPECT_TRUE(
+      text_of(run(*handler, make_attempt(record))).starts_with("reject permanent REJECTED \"HeadersTooLarge\""));
+}
+
 TEST(HttpLoop, WhatWaitsForAConnectionKeepsItsDeadline) {
   HttpServer server([](const ServerRequest&) -> std::vector<ServerStep> { return {{"x", std::chrono::minutes(1)}}; });
   const auto loop = std::make_shared<HttpLoop>(HttpLoopOptions{.max_in_flight = 1});
@@ -235,7 +263,8 @@ TEST(HttpLoop, WhatWaitsForAConnectionKeepsItsDeadline) {
   handler->start(make_attempt(plain_record(), Duration(2000)), outcomes.answer(0));
   handler->start(make_attempt(plain_record(), Duration(300)), outcomes.answer(1));
   ASSERT_TRUE(outcomes.wait(1));
-  EXPECT_EQ(text_of(outcomes.of(1)), "retry timeout \"Timeout\" \"no connection was free by the deadline\"");
+  EXPECT_EQ(text_of(outcomes.of(1)),
+            "retry throttled after=1s \"Overloaded\" \"no connection was free by the deadline\"");
 }
 
 // BARTLEBY_PUSH_MANY=5000x2000 asks for more and slower ones than every run of the tests should wait for.

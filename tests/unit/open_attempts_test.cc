@@ -39,7 +39,7 @@ TEST_F(OpenAttemptsTest, FinishAnswersOnceAndThenTheAttemptIsGone) {
   EXPECT_EQ(open_.finish("at_1", done()), kOk);
   EXPECT_EQ(open_.finish("at_1", done()), kGone);
   EXPECT_EQ(open_.finish("at_2", done()), kGone);
-  EXPECT_EQ(open_.extend("at_1", Duration(1)), std::nullopt);
+  EXPECT_EQ(open_.extend("at_1", Duration(1)).error(), OpenAttempts::NotExtended::kGone);
   EXPECT_EQ(outcomes_.answers(), 1U);
   EXPECT_EQ(open_.size(), 0U);
 }
@@ -112,10 +112,12 @@ TEST_F(OpenAttemptsTest, AnAnnouncedAttemptIsTheSendersToTimeOut) {
   a->deadline = now_.steady + Duration(10);
   a->deadline_wall = now_.wall + Duration(10);
   ASSERT_TRUE(open_.announce(a));
-  EXPECT_EQ(open_.extend("at_1", Duration(90)), now_.wall + Duration(100));
-  pass(Duration(50));
+  EXPECT_EQ(open_.extend("at_1", Duration(90)).error(), OpenAttempts::NotExtended::kUnanswered);
+  pass(Duration(5));
   open_.tick();
   open_.keep(a, outcomes_.answer(1));
+  EXPECT_EQ(open_.extend("at_1", Duration(90)), now_.wall + Duration(95));
+  pass(Duration(45));
   open_.tick();
   EXPECT_EQ(outcomes_.answers(), 0U);
   pass(Duration(50));
@@ -139,7 +141,7 @@ TEST_F(OpenAttemptsTest, ACancelledAttemptIsGone) {
   open_.open(a, Duration(50000), outcomes_.answer(1));
   a->cancelled = true;
   EXPECT_EQ(open_.finish("at_1", done()), kGone);
-  EXPECT_EQ(open_.extend("at_1", Duration(1)), std::nullopt);
+  EXPECT_EQ(open_.extend("at_1", Duration(1)).error(), OpenAttempts::NotExtended::kGone);
   pass(Duration(1000));
   open_.tick();
   EXPECT_EQ(outcomes_.answers(), 1U);

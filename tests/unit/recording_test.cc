@@ -286,7 +286,7 @@ TEST(Recording, NothingIsBelieved) {
   EXPECT_EQ(why_not(bytes), "");
   EXPECT_NE(why_not("something else").find("no recording"), std::string::npos);
   std::string newer = bytes;
-  newer[newer.find('\n') - 1] = '2';
+  newer[newer.find('\n') - 1] = '9';
   EXPECT_NE(why_not(newer).find("another version"), std::string::npos);
   EXPECT_NE(why_not(bytes + "e\x01z").find("make no sense"), std::string::npos);  // a time that ends too early
   EXPECT_NE(why_not(bytes + std::string("e\x03\0\0\x05", 5)).find("make no sense"), std::string::npos);  // five events

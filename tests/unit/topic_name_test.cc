@@ -30,5 +30,13 @@ TEST(TopicName, IsNeverTooLong) {
   EXPECT_NE(one, topic_name("{topic}", {longer + "b", "g", "w", "c"}));
 }
 
+TEST(TopicName, WhatBartlebyWritesItselfIsKept) {
+  EXPECT_TRUE(is_kept_topic("bartleby.outcomes"));
+  EXPECT_TRUE(is_kept_topic(topic_name("{topic}.parked.{group}", kWords)));
+  EXPECT_FALSE(is_kept_topic("bartleby"));
+  EXPECT_FALSE(is_kept_topic("orders.dlq"));
+  EXPECT_FALSE(is_kept_topic("cars.parked"));
+}
+
 }  // namespace
 }  // namespace bartleby

@@ -1,6 +1,6 @@
 // Forty kinds of hostile text, in every place that a message or a handler can fill: shown, and harmless.
 import assert from 'node:assert/strict';
-import { Bartleby, letterRecord, openPage, until } from './support.mjs';
+import { Bartleby, letterRecord, openPage, until, visit } from './support.mjs';
 
 const deep = (n) => '['.repeat(n) + ']'.repeat(n);
 const kinds = {
@@ -67,32 +67,28 @@ async function lookAround(browser, bartleby, ids, issues) {
         .outerHTML.slice(0, 150);
     assert.ok(over <= 1, `${where}: ${over} px wider than the window: ${over > 1 && (await page.evaluate(widest))}`);
   };
-  const visit = async (path) => {
-    await page.evaluate((to) => {
-      history.pushState(null, '', to);
-      dispatchEvent(new PopStateEvent('popstate'));
-    }, path);
-    await page.locator('main h1').waitFor();
+  const go = async (path) => {
+    await visit(page, path);
     seen.push(path);
   };
   await page.locator('.in-row').first().waitFor();
   await check('inbox');
-  await visit('/letters');
+  await go('/letters');
   await page.locator('tbody tr a').first().waitFor();
   await check('letters');
   for (const [name, id] of ids) {
-    await visit(`/letters/${id}`);
+    await go(`/letters/${id}`);
     await page.locator('.payload .bytes, .payload .tree, .note').first().waitFor();
     await page.locator('.lives li').first().waitFor();
     await check(`letter ${name}`);
   }
   for (const id of issues) {
-    await visit(`/issues/${id}`);
+    await go(`/issues/${id}`);
     await page.locator('.bar').first().waitFor();
     await check(`issue ${id}`);
   }
-  await visit('/dlqs');
-  await visit('/activity');
+  await go('/dlqs');
+  await go('/activity');
   await check('activity');
   const found = await wrong();
   await close();
@@ -123,7 +119,7 @@ export const checks = [
         await bartleby.sendAll('hostile.dlq', records);
         const raw = { base64: Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28, 0x80]).toString('base64') };
         await bartleby.sendAll('hostile.dlq', [{ key: raw, value: raw, headers: [['not', 'text']] }]);
-        await bartleby.sendAll('hostile.dlq', [{ key: 'null' }]);
+        await bartleby.sendAll('hostile.dlq', [{ key: 'null', value: null }]);
         const large = await bartleby.send(
           'hostile.dlq',
           'large',

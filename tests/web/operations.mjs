@@ -31,6 +31,7 @@ export const checks = [
           await send(bartleby, 25);
           await bartleby.untilLetters(25);
           const page = await openIssue(bartleby, open);
+          const issue = page.url();
           await page.getByRole('button', { name: 'Replay 25 open letters…' }).click();
           await page
             .getByText(/25 letters/)
@@ -42,6 +43,11 @@ export const checks = [
           await stamped(page, 'done');
           await page.getByText('25 succeeded').waitFor();
           assert.equal((await bartleby.letters('state:resolved')).count.value, 25);
+          // The issue's day has a mark where it began.
+          const operation = new URL(page.url()).pathname;
+          await page.goto(issue);
+          const mark = page.getByRole('list', { name: 'Replays' }).getByRole('link', { name: /^replay of 25 letters/ });
+          assert.equal(await mark.getAttribute('href'), operation);
         },
       ),
   },
@@ -84,6 +90,17 @@ export const checks = [
           await page.getByRole('button', { name: 'Undo', exact: true }).click();
           await stamped(page, 'open');
           await page.getByText('a test order').first().waitFor();
+          // The same from the list of what was done: only what still holds can be undone.
+          await page.getByRole('button', { name: 'Discard…' }).click();
+          await page.getByRole('button', { name: 'Discard 1 letter' }).click();
+          await stamped(page, 'discarded');
+          await page.getByRole('link', { name: 'Activity' }).click();
+          const undo = page.getByRole('table', { name: 'Audit' }).getByRole('button', { name: 'undo' });
+          await undo.first().waitFor();
+          assert.equal(await undo.count(), 1);
+          await undo.click();
+          await page.getByText('Restored: the letter is open again.').first().waitFor();
+          assert.equal((await bartleby.letters('state:open')).count.value, 1);
         },
       ),
   },
@@ -108,6 +125,58 @@ export const checks = [
           await page.getByRole('button', { name: 'Start: restore 4 letters' }).click();
           await stamped(page, 'done');
           assert.equal((await bartleby.letters('state:open')).count.value, 6);
+        },
+      ),
+  },
+  {
+    name: 'a_selection_of_an_issue_is_replayed_alone',
+    run: (given) =>
+      withOffice(
+        given,
+        ({ replay }) => (replay ? null : refused),
+        async ({ bartleby, open }) => {
+          await send(bartleby, 5);
+          await bartleby.untilLetters(5);
+          const page = await openIssue(bartleby, open);
+          await page.getByLabel('Select letter k-1').click();
+          await page.getByLabel('Select letter k-3').click();
+          await page.getByRole('button', { name: 'Replay 2 selected letters…' }).click();
+          await page.getByRole('button', { name: 'Start: replay 2 letters' }).click();
+          await stamped(page, 'done');
+          assert.equal((await bartleby.letters('state:resolved')).count.value, 2);
+          assert.equal((await bartleby.letters('state:open')).count.value, 3);
+        },
+      ),
+  },
+  {
+    name: 'a_purge_wants_its_number_typed',
+    run: (given) =>
+      withOffice(
+        given,
+        () => refused,
+        async ({ bartleby, open }) => {
+          await send(bartleby, 4);
+          await bartleby.untilLetters(4);
+          const { page } = await open('/letters');
+          for (const key of ['k-0', 'k-1', 'k-2']) await page.getByLabel(`Select letter ${key}`).click();
+          await page.getByRole('button', { name: 'Purge…' }).click();
+          await page.getByText('3 letters will be deleted for ever.').waitFor();
+          const id = new URL(page.url()).pathname.split('/')[2];
+          const state = async () => (await bartleby.get(`/api/v1/operations/${id}`)).state;
+          await page.getByRole('button', { name: 'Start: purge 3 letters…' }).click();
+          const dialog = page.getByRole('dialog', { name: 'Purge 3 letters?' });
+          await dialog.getByText('3 letters of orders.dlq').waitFor();
+          for (const typed of ['', '4']) {
+            await dialog.getByRole('textbox').fill(typed);
+            await dialog.getByRole('textbox').press('Enter');
+            assert.equal(await dialog.count(), 1, 'it still asks');
+          }
+          assert.equal(await state(), 'planned');
+          await dialog.getByRole('textbox').fill('3');
+          await dialog.getByRole('button', { name: 'Purge 3 letters' }).click();
+          await stamped(page, 'done');
+          const left = (await bartleby.letters()).items.map((one) => one.origin.key);
+          assert.deepEqual(left, ['k-3']);
         },
       ),
   },

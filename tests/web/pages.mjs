@@ -29,7 +29,7 @@ export async function withOffice({ program, browser }, rule, work, more = {}) {
   }
 }
 
-const send = (bartleby, ...keys) =>
+export const send = (bartleby, ...keys) =>
   bartleby.sendAll(
     'orders',
     keys.map((key) => ({ key, value: JSON.stringify({ id: key, status: 'new', n: 1 }) })),
@@ -162,6 +162,25 @@ export const checks = [
     },
   },
   {
+    name: 'a_parked_message_is_given_up',
+    run: (given) =>
+      withOffice(
+        given,
+        () => ({ status: 503, type: 'Away', title: 'away', detail: 'later' }),
+        async ({ bartleby, open }) => {
+          await send(bartleby, 'slow-1', 'slow-2');
+          const { page } = await open('/workers/orders');
+          await page.getByRole('button', { name: 'Give up… 0:1' }).click();
+          await page.getByRole('button', { name: 'Give 1 message up' }).click();
+          await page.getByText('1 message given up: they become letters.').waitFor();
+          await bartleby.untilLetters(1, 'reason:GIVEN_UP');
+          await page.getByRole('rowheader', { name: '0:1' }).waitFor({ state: 'detached' });
+          assert.equal(await page.getByRole('rowheader', { name: '0:0' }).count(), 1, 'the other one waits');
+        },
+        { worker: { retry: { max_attempts: 6, schedule: ['1h'] } } },
+      ),
+  },
+  {
     name: 'two_tabs_show_the_same',
     run: (given) =>
       withOffice(given, refusing, async ({ bartleby, open }) => {
@@ -226,37 +245,6 @@ export const checks = [
         await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
         await page.getByRole('link', { name: 'k-290', exact: true }).waitFor();
         assert.ok(await link.evaluate((it) => it === document.activeElement));
-      }),
-  },
-  {
-    name: 'an_answer_401_asks_for_a_key',
-    run: (given) =>
-      withOffice(given, refusing, async ({ open }) => {
-        const { page } = await open('/');
-        await page.getByText('Nothing has died here yet.').waitFor();
-        let opened = false;
-        await page.route('**/api/v1/**', (route) => {
-          const asked = route.request();
-          if (asked.url().endsWith('/api/v1/session') && asked.method() === 'POST') {
-            opened = asked.postData() === '{"key":"bk_new"}';
-            return route.fulfill({ status: opened ? 204 : 401 });
-          }
-          if (opened) return route.continue();
-          return route.fulfill({
-            status: 401,
-            contentType: 'application/problem+json',
-            body: '{"type":"/problems/unauthenticated","title":"Unauthenticated","status":401,"detail":"over"}',
-          });
-        });
-        await page.getByRole('link', { name: 'Letters', exact: true }).click();
-        await page.getByText('The session is over').waitFor();
-        await page.getByLabel('Key').fill('bk_wrong');
-        await page.keyboard.press('Enter');
-        await page.getByText('This key is not good here.').waitFor();
-        await page.getByLabel('Key').fill('bk_new');
-        await page.keyboard.press('Enter');
-        await page.getByRole('heading', { name: 'Letters' }).waitFor();
-        await page.unrouteAll({ behavior: 'ignoreErrors' });
       }),
   },
   {

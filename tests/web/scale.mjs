@@ -8,6 +8,7 @@ const BATCH = 2500;
 export const checks = [
   {
     name: 'very_many_letters_scroll_and_are_searched',
+    alone: true,
     run: async ({ program, browser }) => {
       const bartleby = await new Bartleby(program, {}).start();
       try {

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fillDemo, fillHistory, operateDemo, startDemo } from './demo_data.mjs';
-import { chromium, openBrowser, openPage } from './support.mjs';
+import { chromium, openBrowser, openPage, settled } from './support.mjs';
 
 const [program, folder] = process.argv.slice(2);
 if (!program || !folder) {
@@ -48,7 +48,7 @@ try {
   for (const { name, file, width, height, colorScheme } of shots) {
     const shown = await openPage(browser, bartleby.url + pages[name], { viewport: { width, height }, colorScheme });
     await shown.page.locator('main h1').waitFor();
-    await shown.page.waitForLoadState('networkidle', { timeout: 2000 }).catch(() => undefined);
+    await settled(shown.page);
     await shown.page.screenshot({ path: join(folder, `${file}.png`) });
     await shown.close();
   }

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 const root = new URL('../../', import.meta.url).pathname;
 const require = createRequire(join(root, 'web/package.json'));
-export const PATIENCE = 60000;
+export const PATIENCE = 150000; // ms; a machine may have better things to do for a while
 
 export function freePort() {
   return new Promise((resolve, reject) => {
@@ -74,8 +74,9 @@ export class Endpoint {
 }
 
 export class Bartleby {
-  constructor(program, config, options = []) {
+  constructor(program, config, options = [], environment = {}) {
     this.program = program;
+    this.environment = environment;
     this.folder = mkdtempSync(join(tmpdir(), 'bartleby-web-'));
     writeFileSync(join(this.folder, 'bartleby.yaml'), JSON.stringify(config));
     this.options = options;
@@ -97,7 +98,7 @@ export class Bartleby {
         `127.0.0.1:${this.port}`,
         ...this.options,
       ],
-      { stdio: ['ignore', log, log] },
+      { stdio: ['ignore', log, log], env: { ...process.env, ...this.environment } },
     );
     this.process.on('exit', (code) => (this.ended = code));
     await until('the server to listen', async () => {
@@ -108,6 +109,8 @@ export class Bartleby {
         () => false,
       );
     });
+    const key = join(this.folder, 'data', 'first-admin.key');
+    if (existsSync(key)) this.key = readFileSync(key, 'utf8').trim(); // `auth: {keys: store}`
     return this;
   }
 
@@ -128,9 +131,10 @@ export class Bartleby {
   }
 
   async call(method, path, body, headers = {}) {
+    const known = this.key ? { Authorization: `Bearer ${this.key}` } : {};
     const answer = await fetch(this.url + path, {
       method,
-      headers: body === undefined ? headers : { 'Content-Type': 'application/json', ...headers },
+      headers: { ...known, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
       body: body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
     });
     const text = await answer.text();
@@ -212,6 +216,12 @@ export async function openPage(browser, url, options = {}) {
   });
   await page.addInitScript(() => {
     window.violations = [];
+    window.asking = 0;
+    const plain = window.fetch;
+    window.fetch = (...call) => {
+      ++window.asking;
+      return plain(...call).finally(() => --window.asking);
+    };
     document.addEventListener('securitypolicyviolation', (event) =>
       window.violations.push(`${event.violatedDirective} ${event.blockedURI}`),
     );
@@ -225,6 +235,23 @@ export async function openPage(browser, url, options = {}) {
     },
     close: () => context.close(),
   };
+}
+
+// Another page, as a link of this one shows it: without a reload.
+export async function visit(page, path) {
+  await page.evaluate((to) => {
+    history.pushState(null, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
+  await page.locator('main h1').first().waitFor();
+}
+
+// Waits until a page shows what it asked for: no request under way, three looks in a row. Its stream of events is open
+// all the time, so the browser never calls the network idle.
+export async function settled(page) {
+  let looks = 0;
+  const calm = () => page.evaluate(() => window.asking === 0 && !document.querySelector('.loading'));
+  await until('the page to be still', async () => (looks = (await calm()) ? looks + 1 : 0) >= 3);
 }
 
 export function axeSource() {

@@ -29,8 +29,7 @@ const add = (name, encoding, bytes) => {
 let first = 0;
 for (const [name, bytes] of files) {
   add(name, 'identity', bytes);
-  // The page itself gets the server's facts when it is sent; fonts are compressed already.
-  if (name === 'index.html' || name.endsWith('.woff2')) continue;
+  if (name.endsWith('.woff2')) continue; // compressed already
   const gzip = gzipSync(bytes, { level: 9 });
   add(name, 'gzip', gzip);
   add(name, 'br', brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));

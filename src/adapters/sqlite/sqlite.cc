@@ -1,6 +1,8 @@
 #include "adapters/sqlite/sqlite.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -123,6 +125,10 @@ void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 Result<Database> Database::open(const std::string& path, Open how) {
   const int flags = (how == Open::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  // Messages are in it, which are not for everybody on the machine; SQLite gives its other files the same mode. One
+  // that is there already is left alone: closing it here would end locks of this process.
+  if (how != Open::kReadOnly)
+    if (const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); made >= 0) ::close(made);
   sqlite3* raw = nullptr;
   const int result = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database;

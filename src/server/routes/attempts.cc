@@ -43,8 +43,8 @@ json::object claimed_json(const Claimed& c) {
                       {"deadline", json_time(c.deadline)},
                       {"attempt", a.number},
                       {"max_attempts", a.max},
-                      {"id", a.message_id},
-                      {"idempotency_key", a.idempotency_key},
+                      {"id", a.message_id()},
+                      {"idempotency_key", a.idempotency_key()},
                       {"message", std::move(message)}};
 }
 
@@ -123,6 +123,9 @@ Response finish(const Services& services, Request& request) {
       if (auto mistakes = texts.mistakes()) return *mistakes;
     }
   }
+  if (decision.error.type.empty() && decision.error.message.empty() && decision.fate != Fate::kDone &&
+      decision.fate != Fate::kSkip)
+    decision.error = {"Unexplained", "finished with " + *outcome + " and no error", ""};
   if (const json::value* emit = fields.value("emit")) {
     auto records = emit_from_json(json::serialize(json::object{{"emit", *emit}}));
     if (!records)
@@ -146,8 +149,11 @@ Response extend(const Services& services, Request& request) {
   if (!by) fields.wrong("by", "say by how much: \"60s\"");
   if (auto mistakes = fields.mistakes()) return *mistakes;
   const auto deadline = services.open_attempts->extend(request.parameter("token"), *by);
-  if (!deadline) return gone();
-  return json_response(json::object{{"deadline", json_time(deadline)}});
+  if (deadline) return json_response(json::object{{"deadline", json_time(*deadline)}});
+  if (deadline.error() == OpenAttempts::NotExtended::kGone) return gone();
+  return problem(ProblemType::kWrongState,
+                 "the request that brought this attempt is not answered yet, and ends with the deadline it came with: "
+                 "answer it with 202 and Bartleby-Outcome: pending first, then extend");
 }
 
 }  // namespace
@@ -158,7 +164,8 @@ void add_attempt_routes(Router& router, const Services& services) {
               .summary = "Take attempts of a pull worker, or wait for some",
               .body = kClaim,
               .answer = kClaimed,
-              .keeps_answer = false},
+              .keeps_answer = false,
+              .at_once = true},
              [&services](Request& request, Respond respond) { claim(services, request, std::move(respond)); });
   router.add("POST", "/api/v1/attempts/{token}:finish",
              {.access = Access::open(), .summary = "Say how an attempt ended", .body = kFinish, .success = 204},

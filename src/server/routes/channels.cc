@@ -5,6 +5,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "codec/topic_name.h"
 #include "office/keys.h"
 #include "server/access.h"
 #include "server/channel_access.h"
@@ -67,6 +68,8 @@ Response put(const Services& services, const Request& request) {
   const std::string& id = request.parameter("channel");
   if (!is_id(id, kLongestId) || id == "." || id == "..")
     return problem(ProblemType::kInvalid, "a channel's id has letters, digits, '.', '_' and '-', at most 100 of them");
+  if (is_kept_topic(id))
+    return problem(ProblemType::kInvalid, id + " is a name that Bartleby keeps for itself (bartleby.…, ….parked.…)");
   const auto body = read_object_or_form(request);
   if (!body) return body.error();
   Fields fields(*body);

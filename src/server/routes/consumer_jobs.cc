@@ -58,8 +58,8 @@ Response list_dead(const Services& services, const Request& request) {
   if (!found) return found.error();
   const auto paging = read_paging(request, kList);
   if (!paging) return paging.error();
-  std::optional<LetterCursor> after;
-  if (paging->after && !(after = cursor_from_text(*paging->after))) return bad_cursor();
+  const auto after = paging->after ? cursor_from_text(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const Timestamp now = services.clock->now().wall;
   json::array items;
   std::optional<std::string> next;
@@ -185,8 +185,8 @@ std::expected<OpenJob, Response> open_job(const Services& services, const Reques
   return OpenJob{std::move(found->consumer), *place, std::move(**state)};
 }
 
-Response wrong_state(const OpenJob& job, std::string why) {
-  return with_member(problem(ProblemType::kWrongState, std::move(why)), "state", json::string(name(job.state.status)));
+Response wrong_state(const OpenJob& job, std::string_view why) {
+  return with_member(problem(ProblemType::kWrongState, why), "state", json::string(name(job.state.status)));
 }
 
 Response show_job(const Services& services, const Request& request) {

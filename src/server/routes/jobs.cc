@@ -54,7 +54,8 @@ struct Jobs {
   // The log is one piece from 0 on for a group that began at its start; of any other nobody knows what it passed over.
   std::int64_t queued() const {
     const std::int64_t left = from_the_start ? written - delivered - skipped - buried : waiting;
-    return std::max<std::int64_t>(left - running, 0);
+    // Where transactions have ended there are offsets without a message; after the commit there are few or none.
+    return std::max<std::int64_t>(std::min(left, waiting) - running, 0);
   }
 };
 
@@ -168,9 +169,9 @@ Response job_status_of(const Services& services) {
   for (const auto& worker : services.workers()) {
     const auto status = worker->status();
     for (const std::string& topic : worker->spec().topics) {
-      auto jobs = jobs_of(*services.broker, *worker, topic, starts[worker->spec().name]);
+      auto jobs = jobs_of(worker->broker(), *worker, topic, starts[worker->spec().name]);
       if (!jobs) return problem(jobs.error());
-      if (const auto added = add_lane(*services.broker, *worker, topic, *jobs); !added) return problem(added.error());
+      if (const auto added = add_lane(worker->broker(), *worker, topic, *jobs); !added) return problem(added.error());
       // A worker counts its attempts for all its topics together; of several, none can be told apart.
       const bool alone = worker->spec().topics.size() == 1;
       if (status && alone) jobs->running = status->running;

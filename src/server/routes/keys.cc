@@ -41,9 +41,11 @@ constexpr std::string_view kNew = R"({"type": "object", "required": ["name"], "a
     "role": {"enum": ["viewer", "operator", "admin"]}, "scopes": {"type": "array", "items": {"enum":
       ["read", "payload", "replay", "discard", "approve", "ingest", "work", "admin"]}},
     "expires_in": {"$ref": "#/components/schemas/Duration"}, "reason": {"type": "string"}}})";
-constexpr std::string_view kSession = R"({"type": "object", "required": ["actor", "scopes"],
+constexpr std::string_view kSession = R"({"type": "object", "required": ["actor", "scopes", "server"],
   "additionalProperties": false, "properties": {"actor": {"type": "string"},
-    "scopes": {"type": "array", "items": {"type": "string"}}, "expires_at": {"$ref": "#/components/schemas/Time"}}})";
+    "scopes": {"type": "array", "items": {"type": "string"}}, "server": {"type": "object",
+      "required": ["version", "cluster"], "additionalProperties": false, "properties": {"version": {"type": "string"},
+        "cluster": {"type": "string"}}}, "expires_at": {"$ref": "#/components/schemas/Time"}}})";
 constexpr std::string_view kLogin = R"({"type": "object", "required": ["key"], "additionalProperties": false,
   "properties": {"key": {"type": "string", "description": "an API key"}}})";
 
@@ -51,6 +53,13 @@ json::array names_json(Scopes scopes) {
   json::array out;
   for (const std::string_view scope : scopes.names()) out.push_back(json::string(scope));
   return out;
+}
+
+// Who somebody is and where: the page has it from here, since its own document is for everybody.
+json::object session_json(const Services& services, const std::string& actor, Scopes scopes) {
+  return json::object{{"actor", actor},
+                      {"scopes", names_json(scopes)},
+                      {"server", json::object{{"version", services.version}, {"cluster", services.cluster}}}};
 }
 
 json::object key_json(const ApiKey& key, Timestamp now) {
@@ -182,8 +191,9 @@ Response log_in(const Services& services, const Request& request) {
     return {};
   });
   if (!written) return store_problem(written.error());
-  Response response = json_response(json::object{
-      {"actor", key->name}, {"scopes", names_json(key->scopes)}, {"expires_at", json_time(now + kSessionTime)}});
+  json::object session = session_json(services, key->name, key->scopes);
+  session["expires_at"] = json_time(now + kSessionTime);
+  Response response = json_response(session);
   response.headers.emplace_back("Set-Cookie",
                                 cookie_text(cookie, kSessionTime.count() / 1000, services.access->over_tls(request)));
   response.headers.emplace_back("Cache-Control", "no-store");
@@ -222,9 +232,8 @@ void add_key_routes(Router& router, const Services& services) {
   router.add(
       "GET", "/api/v1/session",
       {.access = Access::any_of(Scopes::all()), .summary = "Who you are and what you may do", .answer = kSession},
-      [](Request& request) {
-        return json_response(
-            json::object{{"actor", request.caller.name}, {"scopes", names_json(request.caller.scopes)}});
+      [&services](Request& request) {
+        return json_response(session_json(services, request.caller.name, request.caller.scopes));
       });
   router.add("POST", "/api/v1/session",
              {.access = Access::open(),

@@ -138,8 +138,8 @@ Query query_of(Connection& connection, const std::string& topic, Result<void>& r
 Response review(const Services& services, const Request& request) {
   const auto paging = read_paging(request, "dlq");
   if (!paging) return paging.error();
-  std::optional<LetterCursor> after;
-  if (paging->after && !(after = cursor_from_text(*paging->after))) return bad_cursor();
+  const auto after = paging->after ? cursor_from_text(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   const std::string topic(request.query_value("topic").value_or(""));
   const Timestamp now = services.clock->now().wall;
   json::array items;

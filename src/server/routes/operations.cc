@@ -116,8 +116,8 @@ Response list_operations(const Services& services, const Request& request) {
   if (!paging) return paging.error();
   const auto states = states_of(request);
   if (!states) return states.error();
-  std::optional<std::int64_t> before;
-  if (paging->after && !(before = whole_number(*paging->after))) return bad_cursor();
+  const auto before = paging->after ? whole_number(*paging->after) : std::nullopt;
+  if (paging->after && !before) return bad_cursor();
   json::array items;
   std::optional<std::string> next;
   std::int64_t count = 0;
@@ -152,8 +152,8 @@ Response show_operation(const Services& services, const Request& request) {
 Response list_items(const Services& services, const Request& request) {
   const auto paging = read_paging(request, "operation_items");
   if (!paging) return paging.error();
-  std::optional<std::int64_t> after;
-  if (paging->after && !(after = whole_number(*paging->after))) return bad_cursor();
+  const auto after = paging->after ? whole_number(*paging->after) : std::nullopt;
+  if (paging->after && !after) return bad_cursor();
   std::optional<ItemResult> result;
   if (const auto word = request.query_value("result"); word && !word->empty()) {
     const auto found = std::ranges::find(kItemResultNames, *word);

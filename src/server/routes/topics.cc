@@ -3,6 +3,7 @@
 
 #include "codec/base64.h"
 #include "codec/percent.h"
+#include "codec/topic_name.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -12,7 +13,6 @@ namespace {
 constexpr std::size_t kMaxLines = 10000;
 constexpr std::int64_t kMaxRead = 500;
 constexpr std::size_t kMaxReadBytes = std::size_t{4} << 20;
-constexpr std::size_t kMaxTopicName = 249;
 
 constexpr std::string_view kTopics = R"({"type": "object", "required": ["items", "next", "count"],
   "additionalProperties": false, "properties": {"next": {"type": "null"},
@@ -50,6 +50,18 @@ std::optional<Response> refused_topic(const std::string& topic) {
   if (is_topic_name(topic)) return std::nullopt;
   return problem(ProblemType::kInvalid, "a topic's name has letters, digits, '.', '_' and '-', at most 249 of them",
                  {{"topic", "not a topic's name"}});
+}
+
+// A journal or a topic of Bartleby's own is read as facts.
+std::optional<Response> refused_target(const Services& services, const std::string& topic) {
+  bool kept = is_kept_topic(topic);
+  for (const auto& worker : services.workers()) kept = kept || worker->keeps(topic);
+  if (!kept) return std::nullopt;
+  return problem(ProblemType::kInvalid,
+                 topic +
+                     " takes no messages: Bartleby keeps its own notes there (bartleby.…, journals); send to the "
+                     "topic that the worker reads",
+                 {{"topic", "kept for Bartleby itself"}});
 }
 
 Response list_topics(const Services& services) {
@@ -127,6 +139,7 @@ std::optional<Response> read_line(std::string_view line, std::size_t number, Rec
   Fields fields(v.as_object(), at);
   if (const auto key = fields.bytes("key")) record.key = *key;
   if (const auto value = fields.bytes("value")) record.value = *value;
+  if (!v.as_object().contains("value")) fields.wrong("value", "missing (null for a tombstone)");
   if (const auto partition = fields.integer("partition", 0, INT32_MAX))
     record.partition = Partition(static_cast<std::int32_t>(*partition));
   if (const json::value* headers = fields.value("headers")) {
@@ -147,7 +160,9 @@ std::optional<Response> read_line(std::string_view line, std::size_t number, Rec
 Response send_messages(const Services& services, Request& request) {
   const std::string& topic = request.parameter("topic");
   if (auto refused = refused_topic(topic)) return *refused;
+  if (auto refused = refused_target(services, topic)) return *refused;
   std::vector<Record> records;
+  std::vector<std::string> lines;  // where each of them stands
   const std::string_view type = request.header("content-type").value_or("");
   const bool many = type.starts_with("application/x-ndjson");
   if (many) {
@@ -163,6 +178,7 @@ Response send_messages(const Services& services, Request& request) {
       record.topic = topic;
       if (auto refused = read_line(line, number, record)) return *refused;
       records.push_back(std::move(record));
+      lines.push_back("/" + std::to_string(number));
     }
     if (records.empty()) return json_response(json::object{{"messages", json::array{}}});
   } else {
@@ -176,12 +192,19 @@ Response send_messages(const Services& services, Request& request) {
       return problem(ProblemType::kTooLarge, "message " + std::to_string(i + 1) + " has " +
                                                  std::to_string(payload_size(records[i])) + " bytes; at most " +
                                                  std::to_string(services.max_message) + " are taken");
-  if (const auto there = services.broker->describe(topic); !there) {
-    if (there.error().code != ErrorCode::kNotFound) return problem(there.error());
+  Result<TopicSpec> there = services.broker->describe(topic);
+  if (!there && there.error().code == ErrorCode::kNotFound) {
     TopicSpec spec;
     spec.name = topic;
-    if (const auto made = services.broker->ensure_topics({spec}); !made) return problem(made.error());
+    const auto made = services.broker->ensure_topics({spec});
+    if (!made) return problem(made.error());
+    there = made->front();
   }
+  if (!there) return problem(there.error());
+  for (std::size_t i = 0; i < records.size(); ++i)
+    if (records[i].partition && records[i].partition->v >= there->partitions)
+      return problem(ProblemType::kInvalid, topic + " has the partitions 0 to " + std::to_string(there->partitions - 1),
+                     {{lines[i] + "/partition", "not one of them"}});
   const auto written = services.broker->produce(records);
   if (!written) return problem(written.error());
   json::array placed;

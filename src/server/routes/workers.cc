@@ -1,4 +1,6 @@
 // Workers: how they are, what is parked, and orders of people.
+#include <thread>
+
 #include "codec/heartbeat.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
@@ -7,6 +9,8 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kMostParked = 500;
+constexpr std::chrono::seconds kLettersWithin{2};  // a dlq that takes none must not hold up the answer
+constexpr std::chrono::milliseconds kLookForLetters{5};
 
 constexpr std::string_view kWorker = R"({"type": "object", "required": ["name", "state"],
   "additionalProperties": false, "properties": {
@@ -147,6 +151,10 @@ json::object parked_json(const ParkedMessage& m, bool payload) {
 Response list_parked(const Services& services, Request& request) {
   const auto worker = services.worker(request.parameter("name"));
   if (!worker) return unknown_worker(request.parameter("name"));
+  for (const auto& [name, value] : request.query)
+    if (name != "limit" && name != "kind")
+      return problem(ProblemType::kInvalidQuery, "there are limit and kind, and no " + name.substr(0, 100),
+                     {{name.substr(0, 100), "unknown"}});
   std::size_t limit = 50;
   if (const auto text = request.query_value("limit")) {
     const auto n = whole_number(*text);
@@ -169,6 +177,16 @@ Response list_parked(const Services& services, Request& request) {
   return json_response(json::object{{"items", std::move(items)},
                                     {"next", nullptr},
                                     {"count", json::object{{"value", total}, {"exact", whole || !filter.kind}}}});
+}
+
+// A letter of a message that was given up is written with the next commit: whoever hears of it shall find it.
+void await_letters(Worker& worker) {
+  const auto until = std::chrono::steady_clock::now() + kLettersWithin;
+  while (std::chrono::steady_clock::now() < until) {
+    const auto status = worker.status();
+    if (!status || status->dlq_pending == 0) return;
+    std::this_thread::sleep_for(kLookForLetters);
+  }
 }
 
 // {"partition","offset"} or {"kind"} or {"all":true}; `topic` where the worker has several.
@@ -203,6 +221,7 @@ Response order_parked(const Services& services, Request& request, ParkedOrder::W
   if (offset && *meant == 0)
     return problem(ProblemType::kNotFound, "no parked message at " + std::to_string(*partition) + ":" +
                                                std::to_string(*offset) + " of worker " + worker->spec().name);
+  if (what == ParkedOrder::What::kGiveUp && *meant > 0) await_letters(*worker);
   return json_response(json::object{{"messages", *meant}});
 }
 

@@ -12,12 +12,15 @@ export type Letter = Schemas['Letter'];
 export type Issue = Schemas['Issue'];
 export type Dlq = Schemas['Dlq'];
 export type AuditLine = Schemas['AuditLine'];
+export type Archive = Schemas['Archive'];
 export type Bytes = Schemas['Bytes'];
 export type Story = Answer<'/api/v1/letters/{id}/story'>;
 export type Worker = Answer<'/api/v1/workers/{name}'>;
 export type Parked = Answer<'/api/v1/workers/{name}/parked'>['items'][number];
 export type Explained = Answer<'/api/v1/explain'>;
 export type Health = Answer<'/actuator/health'>;
+export type ApiKey = Answer<'/api/v1/keys'>['items'][number];
+export type Session = Answer<'/api/v1/session'>;
 export type Verdict = Answer<'/api/v1/audit:verify'>;
 
 export interface Page<T> {

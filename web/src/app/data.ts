@@ -84,6 +84,7 @@ export function useShown<T>(path: string | null, following: Following = {}): Sho
   return { ...(place.value as Shown<T>), refresh };
 }
 
-export function forget(prefix: string) {
-  for (const path of [...kept.keys()]) if (path.startsWith(prefix)) kept.delete(path);
+// What somebody else has seen here is not for who comes next.
+export function forgetAll() {
+  kept.clear();
 }

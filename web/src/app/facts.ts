@@ -1,42 +1,22 @@
-// What the page knows before it asks, and what this server can do.
+// Who looks at this page, what they may do, and at which server: known once the server has been asked.
 import { signal } from '@preact/signals';
 import { api } from '../api/client';
+import type { Session } from '../api/types';
 
-interface Facts {
-  version: string;
-  cluster: string;
-}
+export const caller = signal<Session | null>(null);
 
-function read(): Facts {
-  const text = document.querySelector<HTMLMetaElement>('meta[name=bartleby]')?.content ?? '';
-  try {
-    return { version: '', cluster: '', ...(JSON.parse(text) as Partial<Facts>) };
-  } catch {
-    return { version: '', cluster: '' };
-  }
-}
+export type Right = 'replay' | 'discard' | 'admin';
+const rights: Record<Right, string> = { replay: 'replay', discard: 'discard', admin: 'do this' };
 
-export const facts = read();
-
-interface Caller {
-  actor: string;
-  scopes: string[];
-}
-
-// Who is asked for by this page; null: the server does not ask, and everybody may do everything.
-export const caller = signal<Caller | null>(null);
-
-// Why the caller may not do this; false: it may.
-export function lacks(scope: 'replay' | 'discard' | 'admin'): string | false {
+// Why the caller may not do this; false: it may, or the server has not said yet, and then it answers for itself.
+export function lacks(scope: Right): string | false {
   const who = caller.value;
-  return (
-    who !== null && !who.scopes.includes(scope) && `your key has no right to ${scope === 'admin' ? 'do this' : scope}`
-  );
+  return who !== null && !who.scopes.includes(scope) && `your key has no right to ${rights[scope]}`;
 }
 
 export async function askWho() {
   try {
-    caller.value = await api<Caller>('/api/v1/session');
+    caller.value = await api<Session>('/api/v1/session');
   } catch {
     caller.value = null;
   }

@@ -27,12 +27,21 @@ export interface List<T> {
 
 type Query = Record<string, string>;
 
-function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> & { quietly: () => void } {
+function make<T>(
+  path: string,
+  query: Query,
+  idOf: (one: T) => string,
+  keep: (one: T) => T,
+): List<T> & { quietly: () => void } {
   const at = (limit: number, cursor?: string) => withQuery(path, { ...query, limit, cursor });
   const empty = { items: [], next: null, count: { value: 0, exact: true }, loading: true, fresh: 0 };
   const state = signal<Listed<T>>(empty);
   let busy = false;
   let again = false;
+  const ask = async (address: string) => {
+    const page = await api<Page<T>>(address);
+    return { ...page, items: page.items.map(keep) };
+  };
   const load = async (work: () => Promise<void>) => {
     if (busy) return;
     busy = true;
@@ -54,7 +63,7 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
     }
     void load(async () => {
       const limit = Math.min(LARGE_PAGE, Math.max(PAGE, state.value.items.length));
-      const page = await api<Page<T>>(at(limit));
+      const page = await ask(at(limit));
       const ids = new Set(page.items.map(idOf));
       const before = state.value.items;
       // Pages further down stay, as long as they join what was just read.
@@ -73,7 +82,7 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
     }
     if (scrollY < NEAR_TOP) return renew();
     void load(async () => {
-      const page = await api<Page<T>>(at(PAGE));
+      const page = await ask(at(PAGE));
       const known = new Set(state.value.items.map(idOf));
       const fresh = page.items.filter((one) => !known.has(idOf(one))).length;
       state.value = { ...state.value, count: page.count, fresh };
@@ -83,7 +92,7 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
     const { next } = state.value;
     if (next === null) return;
     void load(async () => {
-      const page = await api<Page<T>>(at(LARGE_PAGE, next));
+      const page = await ask(at(LARGE_PAGE, next));
       const known = new Set(state.value.items.slice(-2 * LARGE_PAGE).map(idOf));
       const items = state.value.items.concat(page.items.filter((one) => !known.has(idOf(one))));
       const { problem: _, ...rest } = state.value;
@@ -93,15 +102,16 @@ function make<T>(path: string, query: Query, idOf: (one: T) => string): List<T> 
   return { state, more, renew, quietly };
 }
 
-interface Following {
+interface Following<T> {
   topics: Topic[];
+  keep?: (one: T) => T; // what is kept of each: a long list of large things makes the browser stop and clean up
   every?: number; // ms; for what no event tells
   inPlace?: boolean; // rows only change, none comes before another: nothing moves under a reader
 }
 
-export function useList<T>(path: string, query: Query, idOf: (one: T) => string, following: Following): List<T> {
-  const { topics, every, inPlace } = following;
-  const list = useMemo(() => make<T>(path, query, idOf), [path, JSON.stringify(query)]);
+export function useList<T>(path: string, query: Query, idOf: (one: T) => string, following: Following<T>): List<T> {
+  const { topics, every, inPlace, keep } = following;
+  const list = useMemo(() => make<T>(path, query, idOf, keep ?? ((one) => one)), [path, JSON.stringify(query)]);
   useEffect(() => {
     const look = inPlace ? list.renew : list.quietly;
     const scrolled = () => scrollY < NEAR_TOP && list.state.peek().fresh > 0 && list.renew();

@@ -1,6 +1,7 @@
 // What the server says by itself (server-sent events), and whether we listen. While paused nothing on the page moves;
 // what came meanwhile is counted.
 import { computed, signal } from '@preact/signals';
+import { signedOut } from '../api/client';
 
 export type Topic = 'letters' | 'issues' | 'operations' | 'workers';
 export type Link = 'connecting' | 'live' | 'broken';
@@ -76,13 +77,14 @@ function connect() {
     if (link.value === 'live' || link.value === 'connecting') link.value = 'broken';
     // The browser tries again by itself, but not after an answer that was no stream.
     if (source?.readyState === EventSource.CLOSED) {
-      setTimeout(connect, retry);
+      setTimeout(() => signedOut.value || connect(), retry);
       retry = Math.min(retry * 2, 10000);
     }
   };
 }
 
 export function reconnect() {
+  link.value = 'connecting';
   retry = 500;
   connect();
 }

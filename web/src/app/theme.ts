@@ -10,8 +10,12 @@ function apply() {
   else document.documentElement.dataset.theme = theme.value;
 }
 
+const system = matchMedia('(prefers-color-scheme: dark)');
+const systemDark = signal(system.matches);
+system.addEventListener('change', () => (systemDark.value = system.matches));
+
 export function isDark(): boolean {
-  return theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark';
+  return theme.value === 'system' ? systemDark.value : theme.value === 'dark';
 }
 
 export function toggleTheme() {

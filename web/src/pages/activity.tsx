@@ -1,9 +1,11 @@
-// Who did what?
+// Who did what? And what time has done: archives.
+import { useMemo } from 'preact/hooks';
 import type { AuditLine } from '../api/types';
 import { visible } from '../app/format';
 import { useList } from '../app/list';
-import { query, setQuery, to } from '../app/url';
-import { restoreOne } from '../parts/actions';
+import { go, query, setQuery, to } from '../app/url';
+import { changeIssue, restoreOne } from '../parts/actions';
+import { Archives } from '../parts/archives';
 import { Age, Empty, Title, Trouble, useCli, useTitle } from '../parts/bits';
 import { DataTable, type Column } from '../parts/table';
 
@@ -14,78 +16,85 @@ function subjectHref(subject: string): string {
   return `/activity?subject=${encodeURIComponent(subject)}`;
 }
 
-function undoable(line: AuditLine): boolean {
-  return line.subject.startsWith('ltr_') && line.to === 'discarded';
+// What can be undone in one press; null: nothing. Only the last line of a subject is: what it says still holds.
+function undoOf(line: AuditLine): (() => void) | null {
+  if (line.subject.startsWith('ltr_') && line.to === 'discarded') return () => void restoreOne(line.subject);
+  if (line.subject.startsWith('iss_') && (line.to === 'resolved' || line.to === 'muted'))
+    return () => void changeIssue(line.subject, 'reopen', {});
+  return null;
 }
 
-const columns: Column<AuditLine>[] = [
-  { id: 'at', head: 'When', kind: 'mark', cell: (line) => <Age time={line.at} /> },
-  { id: 'actor', head: 'Who', cell: (line) => visible(line.actor) },
-  { id: 'action', head: 'Did', cell: (line) => <b>{visible(line.action).replace('_', ' ')}</b> },
+interface Row {
+  line: AuditLine;
+  undo: (() => void) | null;
+}
+
+function rowsOf(lines: AuditLine[]): Row[] {
+  const seen = new Set<string>();
+  return lines.map((line) => {
+    const last = !seen.has(line.subject);
+    seen.add(line.subject);
+    return { line, undo: last ? undoOf(line) : null };
+  });
+}
+
+const columns: Column<Row>[] = [
+  { id: 'at', head: 'When', kind: 'mark', cell: ({ line }) => <Age time={line.at} /> },
+  { id: 'actor', head: 'Who', cell: ({ line }) => visible(line.actor) },
+  { id: 'action', head: 'Did', cell: ({ line }) => <b>{visible(line.action).replace('_', ' ')}</b> },
   {
     id: 'subject',
     head: 'To',
     kind: 'wide',
-    cell: (line, { href }) => (
+    cell: ({ line }, { href }) => (
       <a class="mono" href={href}>
         {visible(line.subject)}
       </a>
     ),
   },
-  { id: 'change', head: 'Change', hide: 'narrow', cell: (line) => (line.to ? `${line.from || '–'} → ${line.to}` : '') },
-  { id: 'reason', head: 'Reason', kind: 'grow', hide: 'medium', cell: (line) => visible(line.reason) },
+  {
+    id: 'change',
+    head: 'Change',
+    hide: 'narrow',
+    cell: ({ line }) => (line.to ? `${line.from || '–'} → ${line.to}` : ''),
+  },
+  { id: 'reason', head: 'Reason', kind: 'grow', hide: 'medium', cell: ({ line }) => visible(line.reason) },
   {
     id: 'undo',
     head: 'Undo',
     hide: 'narrow',
-    cell: (line) =>
-      undoable(line) && (
-        <button type="button" class="quiet-button" onClick={() => void restoreOne(line.subject)}>
+    cell: ({ undo }) =>
+      undo && (
+        <button type="button" class="quiet-button" onClick={undo}>
           undo
         </button>
       ),
   },
 ];
 
-export function Activity() {
-  const subject = query.value.get('subject') ?? '';
-  useTitle('Activity');
-  useCli(subject ? `bartleby audit ls ${subject}` : 'bartleby audit ls');
+function Audit({ subject }: { subject: string }) {
   const list = useList<AuditLine>('/api/v1/audit', subject ? { subject } : {}, (line) => String(line.line), {
     topics: ['issues', 'operations', 'letters'],
     every: 5000,
   });
   const state = list.state.value;
+  const rows = useMemo(() => rowsOf(state.items), [state.items]);
   return (
     <>
-      <Title
-        aside={
-          subject && (
-            <>
-              of <span class="mono">{visible(subject)}</span>{' '}
-              <button type="button" class="quiet-button" onClick={() => setQuery({ subject: null })}>
-                of all
-              </button>
-            </>
-          )
-        }
-      >
-        Activity
-      </Title>
       {state.problem && <Trouble problem={state.problem} retry={list.renew} />}
-      {state.items.length > 0 && (
+      {rows.length > 0 && (
         <DataTable
           label="Audit"
-          rows={state.items}
+          rows={rows}
           columns={columns}
-          id={(line) => String(line.line)}
-          href={(line) => subjectHref(line.subject)}
-          name={(line) => String(line.line)}
+          id={({ line }) => String(line.line)}
+          href={({ line }) => subjectHref(line.subject)}
+          name={({ line }) => String(line.line)}
           total={state.count.value}
           near={list.more}
         />
       )}
-      {!state.loading && !state.problem && state.items.length === 0 && (
+      {!state.loading && !state.problem && rows.length === 0 && (
         <Empty title="Nobody has done anything yet.">
           <p>
             Every change of a letter, an issue or an operation leaves a line here, with who, when and why. The lines are
@@ -93,6 +102,41 @@ export function Activity() {
           </p>
         </Empty>
       )}
+    </>
+  );
+}
+
+export function Activity() {
+  const subject = query.value.get('subject') ?? '';
+  const archives = query.value.get('show') === 'archives';
+  useTitle('Activity');
+  useCli(archives ? 'bartleby archive ls' : subject ? `bartleby audit ls ${subject}` : 'bartleby audit ls');
+  return (
+    <>
+      <Title
+        aside={
+          subject ? (
+            <>
+              of <span class="mono">{visible(subject)}</span>{' '}
+              <button type="button" class="quiet-button" onClick={() => setQuery({ subject: null })}>
+                of all
+              </button>
+            </>
+          ) : (
+            <div class="tabs" role="group" aria-label="Which activity">
+              <button type="button" aria-pressed={!archives} onClick={() => go('/activity')}>
+                Audit
+              </button>
+              <button type="button" aria-pressed={archives} onClick={() => go('/activity?show=archives')}>
+                Archives
+              </button>
+            </div>
+          )
+        }
+      >
+        Activity
+      </Title>
+      {archives ? <Archives /> : <Audit subject={subject} />}
     </>
   );
 }

@@ -1,8 +1,8 @@
 // What needs me now? New and regressed issues, workers that do not run, operations that stopped. Then all others.
 import type { ComponentChildren } from 'preact';
-import type { Dlq, Health, Issue, Operation, Page, Worker } from '../api/types';
+import type { Dlq, Health, Issue, Letter, Operation, Page, Worker } from '../api/types';
 import { useShown } from '../app/data';
-import { facts } from '../app/facts';
+import { caller } from '../app/facts';
 import { count, plural, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -65,7 +65,7 @@ function IssueRow({ issue, financial }: { issue: Issue; financial: Set<string> }
       spark={<Spark values={issue.trend} label={`letters per hour, last 24 hours: ${issue.trend.join(' ')}`} />}
       number={
         <>
-          <b>{count(issue.count.open)}</b> open
+          {issue.count.open > 0 ? <b>{count(issue.count.open)}</b> : 'none'} open
         </>
       }
       time={issue.last}
@@ -105,6 +105,9 @@ export function Inbox() {
     topics: ['operations'],
     every: 5000,
   });
+  const unknown = useShown<Page<Letter>>('/api/v1/letters?limit=1&q=reason%3AUNKNOWN%20state%3Aopen', {
+    topics: ['letters'],
+  });
   const state = list.state.value;
   const needs = view[0] === '';
   const financial = new Set((dlqs.data?.items ?? []).filter((one) => one.class === 'financial').map((one) => one.name));
@@ -112,6 +115,10 @@ export function Inbox() {
     const trouble = workerTrouble(one);
     return trouble ? [{ worker: one, ...trouble }] : [];
   });
+  const absent: unknown = health.data?.components?.workers?.details?.missing;
+  const silent = (Array.isArray(absent) ? absent.map(String) : []).filter(
+    (name) => !unwell.some(({ worker }) => worker.name === name),
+  );
   const missed = (dlqs.data?.items ?? []).filter((one) => one.missed > 0);
   const down = health.data?.status === 'DOWN' || (health.problem && health.problem.status === 503);
   const halted = stopped.data?.items ?? [];
@@ -126,9 +133,9 @@ export function Inbox() {
     { key: 'k', does: 'row before', run: () => move(-1) },
     { key: 'o', does: 'open the top row', run: () => links()[0]?.click() },
   ]);
-  const others = needs ? unwell.length + halted.length + missed.length + (down ? 1 : 0) : 0;
+  const others = needs ? unwell.length + silent.length + halted.length + missed.length + (down ? 1 : 0) : 0;
   const things = state.items.length + others;
-  const well = (workers.data?.items.length ?? 0) - unwell.length;
+  const well = (workers.data?.items.length ?? 0) - unwell.length - silent.length;
   return (
     <>
       <Title
@@ -178,6 +185,17 @@ export function Inbox() {
                   </>
                 ) : null
               }
+            />
+          ))}
+        {needs &&
+          silent.map((name) => (
+            <Row
+              key={name}
+              href={to.worker(name)}
+              word="silent"
+              title={visible(name)}
+              open="Worker"
+              place={<span>it sends no heartbeat: does its process run?</span>}
             />
           ))}
         {needs &&
@@ -242,7 +260,12 @@ export function Inbox() {
           )}{' '}
           open
         </a>
-        {facts.version && <span class="version">{facts.version}</span>}
+        {(unknown.data?.count.value ?? 0) > 0 && (
+          <>
+            , <a href={to.letters('reason:UNKNOWN state:open')}>{count(unknown.data?.count.value)} unexplained</a>
+          </>
+        )}
+        {caller.value && <span class="version">{caller.value.server.version}</span>}
       </p>
     </>
   );

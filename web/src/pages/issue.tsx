@@ -1,7 +1,7 @@
 // What is this failure, is it over?
 import { useSignal } from '@preact/signals';
 import { enc } from '../api/client';
-import type { Dlq, Issue as IssueType, Letter, Operation, Page } from '../api/types';
+import type { Dlq, Issue as IssueType, Operation, Page } from '../api/types';
 import { useShown } from '../app/data';
 import { lacks } from '../app/facts';
 import { count, moment, plural, visible } from '../app/format';
@@ -11,7 +11,7 @@ import { to } from '../app/url';
 import { changeIssue, plan } from '../parts/actions';
 import { Act, Age, Section, Stamp, Title, Trouble, Waiting, useCli, useTitle } from '../parts/bits';
 import { Ask, Dialog } from '../parts/dialog';
-import { LetterTable } from '../parts/letter_table';
+import { failedFor, LetterTable, rowOf, type LetterRow } from '../parts/letter_table';
 import { Trend } from '../parts/trend';
 
 const spans: [string, number | null][] = [
@@ -77,6 +77,29 @@ function Shared({ issue }: { issue: IssueType }) {
   );
 }
 
+// How the newest of them died, which is how they die now.
+function LastDeath({ letter }: { letter: LetterRow | undefined }) {
+  if (!letter) return null;
+  return (
+    <span>
+      the last died after {plural(letter.attempts, 'attempt')}
+      {failedFor(letter)}
+    </span>
+  );
+}
+
+function Grouped() {
+  return (
+    <details class="grouped">
+      <summary>What is grouped here?</summary>
+      <p>
+        Letters with the same kind and type of error that failed at the same frame of the stack or, without a stack,
+        with the same message. Numbers and ids in it do not count: the title has # in their place.
+      </p>
+    </details>
+  );
+}
+
 export function Issue({ id }: { id: string }) {
   const shown = useShown<IssueType>(`/api/v1/issues/${enc(id)}`, { topics: ['issues', 'letters', 'operations'] });
   const dlqs = useShown<Page<Dlq>>('/api/v1/dlqs', { topics: ['letters'] });
@@ -84,17 +107,22 @@ export function Issue({ id }: { id: string }) {
     topics: ['operations'],
     every: 5000,
   });
-  const list = useList<Letter>('/api/v1/letters', { q: `issue:${id}` }, (one) => one.id, {
+  const list = useList<LetterRow>('/api/v1/letters', { q: `issue:${id}` }, (one) => one.id, {
     topics: ['letters', 'operations'],
     every: 5000,
+    keep: rowOf,
   });
   const asking = useSignal<'discard' | 'resolve' | 'mute' | null>(null);
   const one = shown.data;
   useTitle(one ? one.title : 'Issue');
   useCli(`bartleby issues show ${id}`);
   const open = one?.count.open ?? 0;
-  const q = `issue:${id} state:open`;
-  const replay = () => open > 0 && void plan('replay', { q });
+  const selected = useSignal<ReadonlySet<string>>(new Set());
+  const ticked = selected.value.size;
+  const selection = ticked > 0 ? { ids: [...selected.value] } : { q: `issue:${id} state:open` };
+  const meant = ticked > 0 ? plural(ticked, 'selected letter') : plural(open, 'open letter');
+  const nothing = ticked === 0 && open === 0 && 'no letter of it is open';
+  const replay = () => !nothing && void plan('replay', selection);
   useKeys(
     one
       ? [
@@ -102,7 +130,7 @@ export function Issue({ id }: { id: string }) {
           {
             key: 'd',
             does: 'discard its open letters…',
-            run: () => void (open > 0 && (asking.value = 'discard')),
+            run: () => void (!nothing && (asking.value = 'discard')),
           },
           { key: 'm', does: 'mute…', run: () => void (asking.value = 'mute') },
           { key: 'v', does: 'resolve…', run: () => void (asking.value = 'resolve') },
@@ -120,7 +148,8 @@ export function Issue({ id }: { id: string }) {
   const financial = (dlqs.data?.items ?? []).some((dlq) => dlq.class === 'financial' && one.dlqs.includes(dlq.name));
   const closed = one.state === 'resolved' || one.state === 'muted';
   const state = list.state.value;
-  const replays = (operations.data?.items ?? []).filter((op) => op.selection.includes(id));
+  const its = (operations.data?.items ?? []).filter((op) => op.selection.includes(id));
+  const replays = its.filter((op) => op.kind === 'replay' && op.started_at !== null);
   return (
     <>
       {shown.problem && <Trouble problem={shown.problem} retry={shown.refresh} />}
@@ -155,30 +184,47 @@ export function Issue({ id }: { id: string }) {
         <span>
           last <Age time={one.last} />
         </span>
+        <LastDeath letter={state.items[0]} />
         {one.until && <span>muted until {moment(one.until)}</span>}
         {one.note && <q>{visible(one.note)}</q>}
       </p>
       <div class="bar" role="toolbar" aria-label="With this issue">
-        <Act kind="main" run={replay} why={lacks('replay') || (open === 0 && 'no letter of it is open')}>
-          Replay {plural(open, 'open letter')}…
+        <Act kind="main" run={replay} why={lacks('replay') || nothing}>
+          Replay {meant}…
         </Act>
-        {one.state !== 'resolved' && <Act run={() => (asking.value = 'resolve')}>Resolve…</Act>}
-        {one.state !== 'muted' && one.state !== 'resolved' && <Act run={() => (asking.value = 'mute')}>Mute…</Act>}
-        {closed && <Act run={() => void changeIssue(id, 'reopen', {}).then(shown.refresh)}>Reopen</Act>}
-        {open > 0 && <Act run={() => (asking.value = 'discard')}>Discard…</Act>}
+        {one.state !== 'resolved' && (
+          <Act run={() => (asking.value = 'resolve')} why={lacks('replay')}>
+            Resolve…
+          </Act>
+        )}
+        {!closed && (
+          <Act run={() => (asking.value = 'mute')} why={lacks('replay')}>
+            Mute…
+          </Act>
+        )}
+        {closed && (
+          <Act run={() => void changeIssue(id, 'reopen', {}).then(shown.refresh)} why={lacks('replay')}>
+            Reopen
+          </Act>
+        )}
+        {!nothing && (
+          <Act run={() => (asking.value = 'discard')} why={lacks('discard')}>
+            Discard…
+          </Act>
+        )}
       </div>
       <div class="columns">
-        <Section title="Last 24 hours">
-          <Trend values={one.trend} />
+        <Section title="Last 24 hours" aside={replays.length > 0 && <span class="note">▲ a replay began</span>}>
+          <Trend values={one.trend} replays={replays} />
         </Section>
         <Section title="What they share" aside={<span class="note">of the newest {count(one.shared?.letters)}</span>}>
           <Shared issue={one} />
         </Section>
       </div>
-      {replays.length > 0 && (
+      {its.length > 0 && (
         <Section title="Operations">
           <ul class="lines">
-            {replays.slice(0, 5).map((op) => (
+            {its.slice(0, 5).map((op) => (
               <li key={op.id}>
                 <Stamp word={op.state} />{' '}
                 <a href={to.operation(op.id)}>
@@ -191,8 +237,15 @@ export function Issue({ id }: { id: string }) {
         </Section>
       )}
       <Section title="Letters" aside={<a href={to.letters(`issue:${id}`)}>search in them</a>}>
+        <Grouped />
         {state.items.length > 0 ? (
-          <LetterTable letters={state.items} label="Letters of this issue" total={state.count.value} near={list.more} />
+          <LetterTable
+            letters={state.items}
+            label="Letters of this issue"
+            total={state.count.value}
+            near={list.more}
+            selected={selected}
+          />
         ) : (
           <p class="note">{state.loading ? 'Looking…' : 'Its letters are gone.'}</p>
         )}
@@ -215,11 +268,11 @@ export function Issue({ id }: { id: string }) {
       )}
       {asking.value === 'discard' && (
         <Ask
-          title={`Discard ${plural(open, 'open letter')}?`}
+          title={`Discard ${meant}?`}
           verb="Show the plan"
           danger
           close={() => (asking.value = null)}
-          run={(reason) => void plan('discard', { q }, reason ? { reason } : {})}
+          run={(reason) => void plan('discard', selection, reason ? { reason } : {})}
         >
           <p>
             A plan is made first; nothing happens before it is started. What is discarded can be restored for a while.

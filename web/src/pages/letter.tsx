@@ -4,7 +4,7 @@ import { enc } from '../api/client';
 import type { AuditLine, Letter as LetterType, Story } from '../api/types';
 import { useShown } from '../app/data';
 import { lacks } from '../app/facts';
-import { bytesText, exactMoment, moment, plural, size, span, visible } from '../app/format';
+import { bytesText, exactMoment, moment, plural, size, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { now } from '../app/live';
 import { term, to } from '../app/url';
@@ -12,7 +12,7 @@ import { discardOne, replayOne, restoreOne } from '../parts/actions';
 import { Act, Age, Copy, Facts, Section, Stamp, Title, Trouble, Waiting, useCli, useTitle } from '../parts/bits';
 import { Ask } from '../parts/dialog';
 import { EditAndReplay } from '../parts/edit';
-import { errorText, LetterTable, originText } from '../parts/letter_table';
+import { errorText, failedFor, LetterTable, originText } from '../parts/letter_table';
 import { parseTree } from '../parts/lossless';
 import { Payload, useValue } from '../parts/payload';
 
@@ -35,9 +35,7 @@ function Lives({ letter, story }: { letter: LetterType; story: Story }) {
                 </b>
                 {', died after '}
                 {plural(life.attempts, 'attempt')}
-                {present &&
-                  letter.first_failure_at &&
-                  ` over ${span(Date.parse(letter.last_failure_at) - Date.parse(letter.first_failure_at))}`}
+                {present && failedFor(letter)}
               </p>
               <p class="life-error">{errorText({ error: life.error })}</p>
               <p class="note mono">

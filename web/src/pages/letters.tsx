@@ -1,7 +1,6 @@
 // Which messages died, and where is the one I look for?
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { Letter } from '../api/types';
 import { lacks } from '../app/facts';
 import { count, plural } from '../app/format';
 import { useKeys } from '../app/keys';
@@ -9,15 +8,16 @@ import { useList } from '../app/list';
 import { query } from '../app/url';
 import { plan } from '../parts/actions';
 import { Act, Command, Empty, Title, Trouble, quoted, useCli, useTitle } from '../parts/bits';
-import { LetterTable } from '../parts/letter_table';
+import { LetterTable, rowOf, type LetterRow } from '../parts/letter_table';
 import { queryProblem } from '../parts/query_box';
 
 export function Letters() {
   const q = query.value.get('q') ?? '';
   useTitle(q ? `Letters ${q}` : 'Letters');
   useCli(q ? `bartleby letters ls -q ${quoted(q)}` : 'bartleby letters ls');
-  const list = useList<Letter>('/api/v1/letters', q ? { q } : {}, (one) => one.id, {
+  const list = useList<LetterRow>('/api/v1/letters', q ? { q } : {}, (one) => one.id, {
     topics: ['letters', 'operations'],
+    keep: rowOf,
   });
   const state = list.state.value;
   const selected = useSignal<ReadonlySet<string>>(new Set());
@@ -39,7 +39,7 @@ export function Letters() {
   const meant = whole ? state.count.value : ticked;
   const why = lacks('replay') || (ticked === 0 && 'select letters first');
   const selection = () => (whole ? { q } : { ids: [...selected.value] });
-  const start = (kind: 'replay' | 'discard') => () => ticked > 0 && void plan(kind, selection());
+  const start = (kind: 'replay' | 'discard' | 'purge') => () => ticked > 0 && void plan(kind, selection());
   useKeys(
     [
       { key: 'r', does: 'replay the selection…', run: start('replay') },
@@ -61,6 +61,11 @@ export function Letters() {
         {ticked > 0 && (
           <Act run={start('discard')} why={lacks('discard')}>
             Discard…
+          </Act>
+        )}
+        {ticked > 0 && (
+          <Act run={start('purge')} why={lacks('discard')} title="Delete for ever: a plan first">
+            Purge…
           </Act>
         )}
         {ticked > 0 && !whole && ticked === state.items.length && state.count.value > ticked && (

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { api, enc } from '../api/client';
 import type { ItemResult, Operation as OperationType, OperationItem, OperationState, Page } from '../api/types';
 import { useShown } from '../app/data';
+import { lacks } from '../app/facts';
 import { count, exactMoment, moment, plural, size, span, visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { useList } from '../app/list';
@@ -35,12 +36,19 @@ function Way({ state }: { state: OperationState }) {
 }
 
 function Sentence({ one }: { one: OperationType }) {
-  if (one.letters === 0) return <p class="sentence">No letter of the selection can be {verbs[one.kind]}.</p>;
+  if (one.letters === 0)
+    return (
+      <div class="sentence">
+        <p>No letter of the selection can be {verbs[one.kind]}.</p>
+      </div>
+    );
   if (one.kind !== 'replay')
     return (
-      <p class="sentence">
-        <b>{plural(one.letters, 'letter')}</b> will be {verbs[one.kind]}.
-      </p>
+      <div class="sentence">
+        <p>
+          <b>{plural(one.letters, 'letter')}</b> will be {verbs[one.kind]}.
+        </p>
+      </div>
     );
   return (
     <div class="sentence">
@@ -101,6 +109,7 @@ function Report({ one }: { one: OperationType }) {
   if (one.also_read_by.length > 0)
     lines.push({ text: `read too by ${one.also_read_by.join(', ')}: they see these messages again`, tone: 'warn' });
   for (const warning of one.warnings) lines.push({ text: warning, tone: 'warn' });
+  if (lines.length === 0 && one.kind !== 'replay') return <p class="note">Nothing is left out.</p>;
   if (lines.length === 0)
     return <p class="note">Nothing is left out, no other group reads it, no newer message of a key was handled.</p>;
   return (
@@ -205,6 +214,8 @@ const columns: Column<OperationItem>[] = [
   { id: 'at', head: 'When', kind: 'number', cell: (one) => <Age time={one.changed_at} /> },
 ];
 
+const unsent = columns.filter((column) => column.id !== 'to'); // of what is not sent anywhere
+
 function Items({ one }: { one: OperationType }) {
   const result = query.value.get('result') ?? '';
   const list = useList<OperationItem>(
@@ -241,7 +252,7 @@ function Items({ one }: { one: OperationType }) {
         <DataTable
           label="Letters of this operation"
           rows={state.items}
-          columns={columns}
+          columns={one.kind === 'replay' ? columns : unsent}
           id={(item) => String(item.position)}
           href={(item) => to.letter(item.letter ?? '')}
           name={(item) => item.letter ?? 'a letter'}
@@ -293,6 +304,7 @@ export function Operation({ id }: { id: string }) {
   const over = ['done', 'cancelled', 'failed'].includes(one.state);
   const began = one.started_at !== null;
   const canary = one.canary ?? 0;
+  const right = lacks(one.kind === 'replay' ? 'replay' : 'discard');
   const known = (one.results.succeeded ?? 0) + (one.results.came_back ?? 0) + (one.results.passed ?? 0);
   return (
     <>
@@ -325,19 +337,28 @@ export function Operation({ id }: { id: string }) {
           <Act
             kind={one.kind === 'replay' || one.kind === 'restore' ? 'main' : 'danger'}
             run={start}
-            why={one.letters === 0 && 'there is nothing to do'}
+            why={right || (one.letters === 0 && 'there is nothing to do')}
           >
             Start: {one.kind} {plural(one.letters, 'letter')}
+            {one.kind === 'purge' && '…'}
           </Act>
         )}
-        {one.state === 'running' && <Act run={run('pause')}>Pause</Act>}
+        {one.state === 'running' && (
+          <Act run={run('pause')} why={right}>
+            Pause
+          </Act>
+        )}
         {one.state === 'paused' && (
-          <Act kind="main" run={run('resume')}>
+          <Act kind="main" run={run('resume')} why={right}>
             Go on
           </Act>
         )}
-        {one.state === 'halted' && <Act run={run('resume')}>Go on all the same</Act>}
-        {!over && <Act run={run('cancel')}>Cancel</Act>}
+        {one.state === 'halted' && (
+          <Act run={run('resume')} why={right}>
+            Go on all the same
+          </Act>
+        )}
+        {!over && !right && <Act run={run('cancel')}>Cancel</Act>}
         {one.kind === 'discard' && over && (one.results.succeeded ?? 0) > 0 && (
           <Act run={undo} why={(one.results.succeeded ?? 0) > 500 && 'more than 500: restore them by a query'}>
             Undo: restore {plural(one.results.succeeded ?? 0, 'letter')}…
@@ -381,7 +402,10 @@ export function Operation({ id }: { id: string }) {
           close={() => (asking.value = false)}
           run={run('start')}
         >
-          <p>Their bytes and stories are deleted. Only the lines of the audit stay.</p>
+          <p>
+            {plural(one.letters, 'letter')} of <span class="mono">{visible(one.dlqs.join(', '))}</span>: their bytes and
+            stories are deleted here. Only the lines of the audit stay.
+          </p>
         </Ask>
       )}
     </>

@@ -3,10 +3,11 @@ import { useSignal } from '@preact/signals';
 import { api } from '../api/client';
 import type { Dlq, Health, Page, Verdict } from '../api/types';
 import { useShown } from '../app/data';
-import { facts } from '../app/facts';
+import { caller } from '../app/facts';
 import { count, plural, visible } from '../app/format';
 import { liveWord } from '../app/live';
 import { attempt } from '../app/say';
+import { Keys } from '../parts/keys';
 import { Act, Facts, Section, Stamp, Title, Waiting, useCli, useTitle } from '../parts/bits';
 
 interface Check {
@@ -121,11 +122,12 @@ export function Status() {
           )}
         </p>
       </Section>
+      <Keys />
       <Section title="This server">
         <Facts
           rows={[
-            ['version', facts.version || '–'],
-            ['cluster', facts.cluster || '–'],
+            ['version', caller.value?.server.version ?? '–'],
+            ['cluster', visible(caller.value?.server.cluster ?? '–')],
             ['this page', liveWord.value],
             [
               'API',

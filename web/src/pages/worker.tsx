@@ -192,11 +192,19 @@ export function Worker({ name }: { name: string }) {
           Run {items.length > 0 ? count(parked.data?.count.value) : ''} parked now
         </Act>
         {one.state === 'paused' ? (
-          <Act run={() => void pause('resume')}>Go on</Act>
+          <Act run={() => void pause('resume')} why={lacks('admin')}>
+            Go on
+          </Act>
         ) : (
-          <Act run={() => void pause('pause')}>Pause</Act>
+          <Act run={() => void pause('pause')} why={lacks('admin')}>
+            Pause
+          </Act>
         )}
-        {items.length > 0 && <Act run={() => (giveUp.value = 'all')}>Give all up…</Act>}
+        {items.length > 0 && (
+          <Act run={() => (giveUp.value = 'all')} why={lacks('discard')}>
+            Give all up…
+          </Act>
+        )}
       </div>
       <Facts
         rows={[
@@ -257,22 +265,26 @@ export function Worker({ name }: { name: string }) {
                       >
                         Explain
                       </button>
-                      <button
-                        type="button"
-                        class="quiet-button"
-                        aria-label={`Run now: ${at}`}
-                        onClick={() => void order('run-now', message)}
-                      >
-                        Run now
-                      </button>
-                      <button
-                        type="button"
-                        class="quiet-button hide-narrow"
-                        aria-label={`Give up… ${at}`}
-                        onClick={() => (giveUp.value = message)}
-                      >
-                        Give up…
-                      </button>
+                      {!lacks('replay') && (
+                        <button
+                          type="button"
+                          class="quiet-button"
+                          aria-label={`Run now: ${at}`}
+                          onClick={() => void order('run-now', message)}
+                        >
+                          Run now
+                        </button>
+                      )}
+                      {!lacks('discard') && (
+                        <button
+                          type="button"
+                          class="quiet-button hide-narrow"
+                          aria-label={`Give up… ${at}`}
+                          onClick={() => (giveUp.value = message)}
+                        >
+                          Give up…
+                        </button>
+                      )}
                     </td>
                   </tr>
                 );

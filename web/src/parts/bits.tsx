@@ -20,6 +20,8 @@ const tones: Record<string, Tone> = {
   failed: 'bad',
   came_back: 'bad',
   unreachable: 'bad',
+  silent: 'bad',
+  lost: 'bad',
   DOWN: 'bad',
   fail: 'bad',
   FINANCIAL: 'warn',

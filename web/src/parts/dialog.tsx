@@ -45,8 +45,8 @@ export function Ask(props: {
         onSubmit={(event) => {
           event.preventDefault();
           if (!ready) return;
+          props.run(reason.value.trim()); // before it closes: what it is about may go with it
           props.close();
-          props.run(reason.value.trim());
         }}
       >
         {props.children}

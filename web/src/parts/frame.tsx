@@ -1,18 +1,18 @@
 // What is around every page: names, the query box, whether we are live, what runs, and the line for the terminal.
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { api, signedOut } from '../api/client';
 import type { Operation, Page } from '../api/types';
-import { useShown } from '../app/data';
-import { askWho, caller, facts } from '../app/facts';
+import { asProblem, forgetAll, useShown } from '../app/data';
+import { askWho, caller } from '../app/facts';
 import { visible } from '../app/format';
 import { keys, useKeys } from '../app/keys';
 import { link, liveWord, missed, paused, reconnect, togglePause } from '../app/live';
 import { attempt, said, unsay } from '../app/say';
-import { isDark, theme, toggleTheme } from '../app/theme';
+import { isDark, toggleTheme } from '../app/theme';
 import { go, here, to } from '../app/url';
-import { Copy, Stamp } from './bits';
+import { Copy, Stamp, useTitle } from './bits';
 import { cliLine } from './cli_line';
 import { Dialog } from './dialog';
 import { QueryBox } from './query_box';
@@ -123,6 +123,22 @@ function KeyList({ close }: { close: () => void }) {
 function SignIn() {
   const key = useSignal('');
   const wrong = useSignal('');
+  const box = useRef<HTMLInputElement>(null);
+  useTitle('Sign in');
+  useEffect(() => box.current?.focus(), []);
+  const open = async () => {
+    try {
+      await api('/api/v1/session', { method: 'POST', body: { key: key.value.trim() } });
+    } catch (error) {
+      const problem = asProblem(error);
+      wrong.value = problem.status === 401 ? 'This key is not good here.' : problem.detail;
+      return;
+    }
+    forgetAll();
+    signedOut.value = false;
+    reconnect();
+    void askWho();
+  };
   return (
     <main class="sign-in" id="main">
       <h1 tabIndex={-1}>Bartleby</h1>
@@ -130,22 +146,13 @@ function SignIn() {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void attempt(async () => {
-            try {
-              await api('/api/v1/session', { method: 'POST', body: { key: key.value.trim() } });
-            } catch {
-              wrong.value = 'This key is not good here.';
-              return;
-            }
-            signedOut.value = false;
-            reconnect();
-            void askWho();
-          });
+          void open();
         }}
       >
         <label class="field">
           Key
           <input
+            ref={box}
             type="password"
             value={key.value}
             autocomplete="current-password"
@@ -207,7 +214,6 @@ export function Frame({ children }: { children: ComponentChildren }) {
     ...tabs.map((tab) => ({ key: tab.key, does: tab.name, run: () => go(tab.href) })),
   ]);
   if (signedOut.value) return <SignIn />;
-  void theme.value;
   return (
     <>
       <a class="skip" href="#main">
@@ -215,7 +221,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </a>
       <header class="top">
         <a class="name" href="/">
-          Bartleby{facts.cluster && <span class="cluster">{facts.cluster}</span>}
+          Bartleby{caller.value && <span class="cluster">{visible(caller.value.server.cluster)}</span>}
         </a>
         <QueryBox />
         <div class="top-right">

@@ -1,10 +1,33 @@
 // Letters as rows: the same columns wherever letters are listed.
 import type { Signal } from '@preact/signals';
 import type { Letter } from '../api/types';
-import { bytesText, count, visible } from '../app/format';
+import { bytesText, count, span, visible } from '../app/format';
 import { to } from '../app/url';
 import { Age, Stamp } from './bits';
 import { DataTable, type Column } from './table';
+
+// Of a letter, what its row shows.
+export type LetterRow = Pick<
+  Letter,
+  | 'id'
+  | 'state'
+  | 'worker'
+  | 'reason'
+  | 'error'
+  | 'attempts'
+  | 'replays'
+  | 'first_failure_at'
+  | 'last_failure_at'
+  | 'dlq'
+  | 'origin'
+>;
+
+export function rowOf(one: LetterRow): LetterRow {
+  const { id, state, worker, reason, attempts, replays, first_failure_at, last_failure_at, dlq } = one;
+  const { headers: _, ...origin } = one.origin;
+  const { stack: __, ...error } = one.error;
+  return { id, state, worker, reason, attempts, replays, first_failure_at, last_failure_at, dlq, origin, error };
+}
 
 export function errorText(letter: { error: Letter['error']; reason?: string }): string {
   const { type, message } = letter.error;
@@ -12,13 +35,20 @@ export function errorText(letter: { error: Letter['error']; reason?: string }): 
   return visible([type, message].filter(Boolean).join(': ').slice(0, 300));
 }
 
-export function originText(letter: Letter): string {
+// Over how long its attempts failed; nothing where that is less than a second, or not known.
+export function failedFor(letter: LetterRow): string {
+  if (!letter.first_failure_at) return '';
+  const took = Date.parse(letter.last_failure_at) - Date.parse(letter.first_failure_at);
+  return took < 1000 ? '' : ` over ${span(took)}`;
+}
+
+export function originText(letter: LetterRow): string {
   const { topic, partition, offset } = letter.origin;
   if (partition === null || offset === null) return visible(topic || letter.dlq.topic);
   return `${visible(topic)}/${partition} @ ${offset}`;
 }
 
-const columns: Column<Letter>[] = [
+const columns: Column<LetterRow>[] = [
   { id: 'state', head: 'State', kind: 'mark', hide: 'narrow', cell: (one) => <Stamp word={one.state} /> },
   {
     id: 'key',
@@ -38,7 +68,7 @@ const columns: Column<Letter>[] = [
 ];
 
 export function LetterTable(props: {
-  letters: Letter[];
+  letters: LetterRow[];
   label: string;
   selected?: Signal<ReadonlySet<string>>;
   total?: number;

@@ -45,6 +45,7 @@ interface Props<T> {
 }
 
 const ROW = 36;
+const AHEAD = 250; // rows before the end at which more are asked for: they come before somebody is there
 
 function useWindow(count: number, top: () => number, pinned: Signal<number>) {
   const version = useSignal(0);
@@ -138,7 +139,7 @@ export function DataTable<T>(props: Props<T>) {
 
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (props.near && last >= rows.length - 60) props.near();
+    if (props.near && last >= rows.length - Math.min(AHEAD, rows.length / 2)) props.near();
   }, [last, rows.length]);
 
   const focusRow = (index: number) => {

@@ -24,7 +24,8 @@ std::size_t utf16_units(const std::string& utf8) {
 Result<std::shared_ptr<Core>> Core::open(Options options) {
   if (!options.clock) options.clock = machine_clock();
   std::error_code failed;
-  std::filesystem::create_directories(options.folder, failed);
+  if (std::filesystem::create_directories(options.folder, failed))  // else it is somebody's who chose its mode
+    std::filesystem::permissions(options.folder, std::filesystem::perms::owner_all, failed);
   if (failed) return fail(ErrorCode::kUnavailable, options.folder + ": cannot make this folder: " + failed.message());
   auto lock = LockFile::take(options.folder + "/log.lock");
   if (!lock) return std::unexpected(lock.error());

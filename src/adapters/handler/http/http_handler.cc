@@ -60,9 +60,12 @@ Result<std::unique_ptr<HttpHandler>> HttpHandler::make(HttpHandlerOptions option
 }
 
 void HttpHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
-  Result<std::vector<std::string>> headers = push_headers(*attempt, shared_->style, shared_->clock().wall);
+  Result<std::string> headers = push_headers(*attempt, shared_->style, shared_->clock().wall);
   if (!headers) {
-    answer(failed(Kind::kConfig, "HeadersTooLarge", headers.error().message));
+    Decision d = failed(Kind::kPermanent, "HeadersTooLarge", headers.error().message);  // so it is for ever
+    d.fate = Fate::kReject;
+    d.reason = Reason::kRejected;
+    answer(std::move(d));
     return;
   }
   if (shared_->pending && !shared_->pending->announce(attempt)) {

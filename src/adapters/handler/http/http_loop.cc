@@ -78,7 +78,10 @@ class HttpLoop::Core {
     close(epoll_);
   }
 
+  void look() { look_ = true; }
+
   void run() {
+    loop_.thread_id_ = std::this_thread::get_id();
     watch(loop_.wake_, EPOLLIN);
     while (take_incoming()) {
       start_waiting();
@@ -121,6 +124,7 @@ class HttpLoop::Core {
   // False: it is time to stop.
   bool take_incoming() {
     batch_.clear();
+    look_ = false;
     {
       const std::lock_guard lock(loop_.mutex_);
       if (loop_.stopping_) return false;
@@ -172,8 +176,8 @@ class HttpLoop::Core {
       job.done(without_answer(Transport::kStopped, "cancelled before it was sent"));
       return;
     }
-    if (left <= Duration(0)) {
-      job.done(without_answer(Transport::kDeadline, "no connection was free by the deadline"));
+    if (left <= Duration(0)) {  // it never left this process: that is no attempt
+      job.done(without_answer(Transport::kOverloaded, "no connection was free by the deadline"));
       return;
     }
     std::unique_ptr<HttpTransfer> transfer;
@@ -204,7 +208,7 @@ class HttpLoop::Core {
         return true;
       });
     waiting_ -= late.size();
-    for (Job& job : late) job.done(without_answer(Transport::kDeadline, "no connection was free by the deadline"));
+    for (Job& job : late) job.done(without_answer(Transport::kOverloaded, "no connection was free by the deadline"));
   }
 
   void wait() {
@@ -213,6 +217,7 @@ class HttpLoop::Core {
     int timeout = -1;
     if (until != Duration::max())
       timeout = static_cast<int>(std::clamp<std::int64_t>((until - real_now()).count(), 0, 60'000));
+    if (look_) timeout = 0;
     std::array<epoll_event, 256> events;
     const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout);
     int running = 0;
@@ -293,6 +298,7 @@ class HttpLoop::Core {
   std::vector<std::unique_ptr<HttpTransfer>> idle_;
   Duration timer_ = Duration::max();  // when libcurl wants to be called
   Duration look_again_{0};
+  bool look_ = false;  // something was posted by this thread itself
 };
 
 HttpLoop::HttpLoop(HttpLoopOptions options) : core_(std::make_unique<Core>(*this, std::move(options))) {
@@ -331,6 +337,8 @@ void HttpLoop::post(std::shared_ptr<HttpTarget> target, HttpRequest request, Htt
   incoming_.push_back({std::move(target), std::move(request), std::move(done)});
   lock.unlock();
   if (!first) return;
+  // From inside an answer, as the next message of a stretch is: the loop only has to look before it waits.
+  if (std::this_thread::get_id() == thread_id_) return core_->look();
   const std::uint64_t one = 1;
   static_cast<void>(!write(wake_, &one, sizeof one));
 }

@@ -40,8 +40,8 @@ struct HttpTargetOptions {
 struct HttpTarget;  // of one loop; made by `HttpLoop::target`
 
 struct HttpRequest {
-  std::vector<std::string> headers;  // `Name: value`, already checked
-  std::string_view body;             // kept alive by `owner`
+  std::string headers;    // `Name: value`, already checked, each ended by a NUL
+  std::string_view body;  // kept alive by `owner`
   std::shared_ptr<const void> owner;
   Instant deadline;
   std::function<bool()> unwanted;  // asked before it is sent; yes: answered as stopped
@@ -85,6 +85,7 @@ class HttpLoop {
   std::mutex mutex_;
   std::vector<Job> incoming_;  // from any thread
   bool stopping_ = false;
+  std::atomic<std::thread::id> thread_id_;  // once it runs
   std::thread thread_;
 };
 

@@ -72,24 +72,27 @@ bool HttpTransfer::prepare(std::shared_ptr<HttpTarget> target, HttpRequest reque
   done_ = std::move(done);
   if (!easy_) easy_.reset(curl_easy_init());
   if (!easy_) return false;
-  for (const std::string& line : request_.headers) {
-    curl_slist* longer = curl_slist_append(headers_.get(), line.c_str());
-    if (longer == nullptr) return false;
-    static_cast<void>(headers_.release());
-    headers_.reset(longer);
-  }
   bool ok = configured_for_ == target_->id || configure();
   CURL* e = easy_.get();
   const auto set = [&](CURLoption option, auto value) { ok = ok && curl_easy_setopt(e, option, value) == CURLE_OK; };
   set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
   set(CURLOPT_POSTFIELDS, request_.body.empty() ? "" : request_.body.data());
-  set(CURLOPT_HTTPHEADER, headers_.get());
+  set(CURLOPT_HTTPHEADER, header_list());
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::clamp<std::int64_t>(left.count(), 1, INT32_MAX)));
   if (ok) {
     resolving_ = true;
     ++target_->resolving;
   }
   return ok;
+}
+
+// A list of our own making, not libcurl's: that one copies every line. libcurl only reads it.
+curl_slist* HttpTransfer::header_list() {
+  headers_.clear();
+  for (std::size_t at = 0; at < request_.headers.size(); at = request_.headers.find('\0', at) + 1)
+    headers_.push_back({request_.headers.data() + at, nullptr});
+  for (std::size_t i = 1; i < headers_.size(); ++i) headers_[i - 1].next = &headers_[i];
+  return headers_.empty() ? nullptr : headers_.data();
 }
 
 // Everything that is the same for all requests to this target; nothing stays of another one.
@@ -131,7 +134,7 @@ void HttpTransfer::release() {
   resolved();
   budget_.left += borrowed_;
   borrowed_ = header_bytes_ = body_bytes_ = 0;
-  headers_.reset();
+  headers_.clear();
   target_.reset();
   request_ = {};
   done_ = nullptr;

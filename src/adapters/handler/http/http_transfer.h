@@ -8,6 +8,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "adapters/handler/http/http_loop.h"
 
@@ -15,9 +16,6 @@ namespace bartleby {
 
 struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-};
-struct ListDeleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
 // Of the loop, seen by its transfers.
@@ -54,6 +52,7 @@ class HttpTransfer {
   static std::size_t on_body(char* bytes, std::size_t one, std::size_t size, void* self);
 
   bool configure();
+  curl_slist* header_list();
   bool header_line(std::string_view line);
   bool body_bytes(std::string_view bytes);
   void resolved();
@@ -61,7 +60,7 @@ class HttpTransfer {
   ReplyBudget& budget_;
   std::uint64_t& connections_made_;
   std::unique_ptr<CURL, EasyDeleter> easy_;
-  std::unique_ptr<curl_slist, ListDeleter> headers_;
+  std::vector<curl_slist> headers_;  // point into `request_`
   std::shared_ptr<HttpTarget> target_;
   HttpRequest request_;
   HttpDone done_;

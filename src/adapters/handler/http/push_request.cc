@@ -54,25 +54,27 @@ bool is_copied(std::string_view lower_name, const std::vector<std::string>& furt
 
 class Lines {
  public:
+  Lines() { text_.reserve(1500); }
+
   void add(std::string_view name, std::string_view value) {
-    std::string line;
-    line.reserve(name.size() + value.size() + 2);
-    line += name;
+    text_ += name;
     // libcurl takes `Name:` for "do not send it"; a header without a value is written with a semicolon.
-    line += value.empty() ? ";" : ": ";
-    line += value;
-    bytes_ += line.size();
-    lines_.push_back(std::move(line));
+    text_ += value.empty() ? ";" : ": ";
+    text_ += value;
+    text_ += '\0';
   }
 
-  void suppress(std::string_view name) { lines_.push_back(std::string(name) + ":"); }
+  void suppress(std::string_view name) {
+    text_ += name;
+    text_ += ':';
+    text_ += '\0';
+  }
 
-  std::size_t bytes() const { return bytes_; }
-  std::vector<std::string> take() { return std::move(lines_); }
+  std::size_t bytes() const { return text_.size(); }
+  std::string take() { return std::move(text_); }
 
  private:
-  std::vector<std::string> lines_;
-  std::size_t bytes_ = 0;
+  std::string text_;
 };
 
 void add_copied(Lines& lines, const Headers& headers, const std::vector<std::string>& further) {
@@ -107,9 +109,9 @@ bool is_header_value(std::string_view value) {
          std::ranges::all_of(value, [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
-Result<std::vector<std::string>> push_headers(const AttemptIn& attempt, const PushStyle& style, Timestamp now) {
+Result<std::string> push_headers(const AttemptIn& attempt, const PushStyle& style, Timestamp now) {
   const LogRecord& record = *attempt.record;
-  const std::string id = encoded_id(attempt.message_id);
+  const std::string id = encoded_id(attempt.message_id());
   const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   Lines lines;
   lines.add("webhook-id", id);
@@ -117,9 +119,9 @@ Result<std::vector<std::string>> push_headers(const AttemptIn& attempt, const Pu
   if (style.signer != nullptr)
     lines.add("webhook-signature",
               style.signer->sign(id, seconds, record.value ? std::string_view(*record.value) : std::string_view()));
-  lines.add("Idempotency-Key", attempt.idempotency_key.empty() ? id : encoded_id(attempt.idempotency_key));
-  lines.add("Bartleby-Worker", encoded_id(attempt.worker));
-  lines.add("Bartleby-Group", encoded_id(attempt.group));
+  lines.add("Idempotency-Key", attempt.configured_key.empty() ? id : encoded_id(attempt.configured_key));
+  lines.add("Bartleby-Worker", encoded_id(attempt.names->worker));
+  lines.add("Bartleby-Group", encoded_id(attempt.names->group));
   lines.add("Bartleby-Topic", encoded_id(attempt.tp.topic));
   lines.add("Bartleby-Partition", std::to_string(attempt.tp.partition.v));
   lines.add("Bartleby-Offset", std::to_string(record.offset.v));

@@ -25,7 +25,8 @@ struct PushStyle {
 // Beyond this libcurl does not send a request; servers refuse far less.
 constexpr std::size_t kMaxPushHeaders = std::size_t{512} << 10;
 
-Result<std::vector<std::string>> push_headers(const AttemptIn& attempt, const PushStyle& style, Timestamp now);
+// `Name: value` lines, each ended by a NUL: one piece of memory, as there are twenty to a request.
+Result<std::string> push_headers(const AttemptIn& attempt, const PushStyle& style, Timestamp now);
 
 // May it be a header, whatever it says?
 bool is_header_name(std::string_view name);

@@ -1,0 +1,375 @@
+#include "adapters/broker/kafka/admin.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+#include <thread>
+
+#include "adapters/broker/kafka/held_properties.h"
+
+namespace bartleby::kafka {
+namespace {
+
+constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory
+constexpr std::int64_t kDefaultMaxMessage = 1048588;
+constexpr std::chrono::seconds kReplicasKnown{1};  // how long it is believed who is in step
+constexpr Duration kReachLimit{2000};              // until a cluster counts as away
+constexpr std::chrono::seconds kReachAgain{1};     // until it is asked again
+
+int milliseconds(Duration d) { return static_cast<int>(d.count()); }
+
+std::optional<std::int64_t> number_in(const char* text) {
+  if (text == nullptr) return std::nullopt;
+  const std::string_view all(text);
+  std::int64_t n = 0;
+  const auto [end, err] = std::from_chars(all.data(), all.data() + all.size(), n);
+  if (err != std::errc() || end != all.data() + all.size()) return std::nullopt;
+  return n;
+}
+
+void take_setting(TopicSpec& spec, std::string_view name, const char* value) {
+  if (name == "cleanup.policy") spec.compacted = value != nullptr && std::string_view(value).contains("compact");
+  const auto n = number_in(value);
+  if (!n || *n < 0) return;  // -1: no limit
+  if (name == "retention.ms") spec.retention = Duration(*n);
+  if (name == "retention.bytes") spec.retention_bytes = static_cast<std::uint64_t>(*n);
+  if (name == "max.message.bytes") spec.max_message = static_cast<std::size_t>(*n);
+}
+
+// What `max_message` leaves to the batch a record is in is ours to add: people count what they send.
+std::vector<std::pair<std::string, std::string>> settings_of(const TopicSpec& spec) {
+  std::vector<std::pair<std::string, std::string>> all;
+  all.emplace_back("max.message.bytes", std::to_string(spec.max_message));
+  if (spec.compacted) {
+    // Entries are short-lived: what is dead must be cleaned away soon, or a takeover reads it all.
+    all.emplace_back("cleanup.policy", "compact");
+    all.emplace_back("segment.bytes", "16777216");
+    all.emplace_back("segment.ms", "600000");
+    all.emplace_back("min.cleanable.dirty.ratio", "0.1");
+  }
+  if (spec.retention) all.emplace_back("retention.ms", std::to_string(spec.retention->count()));
+  if (spec.retention_bytes) all.emplace_back("retention.bytes", std::to_string(*spec.retention_bytes));
+  return all;
+}
+
+// Errors of single topics in the answer to an order about several.
+Result<void> check_topics(const rd_kafka_topic_result_t** results, std::size_t count, rd_kafka_resp_err_t also_good) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const rd_kafka_resp_err_t err = rd_kafka_topic_result_error(results[i]);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == also_good) continue;
+    const char* text = rd_kafka_topic_result_error_string(results[i]);
+    return fail(code_of(err), std::string("Kafka: topic ") + rd_kafka_topic_result_name(results[i]) + ": " +
+                                  (text != nullptr ? text : rd_kafka_err2str(err)));
+  }
+  return {};
+}
+
+using NewTopicPtr = std::unique_ptr<rd_kafka_NewTopic_t, DestroyWith<rd_kafka_NewTopic_destroy>>;
+using NewPartitionsPtr = std::unique_ptr<rd_kafka_NewPartitions_t, DestroyWith<rd_kafka_NewPartitions_destroy>>;
+using ResourcePtr = std::unique_ptr<rd_kafka_ConfigResource_t, DestroyWith<rd_kafka_ConfigResource_destroy>>;
+
+}  // namespace
+
+Result<std::shared_ptr<Admin>> Admin::open(Options options) {
+  for (const auto& [name, value] : options.properties)
+    if (const auto why = held_property(name))
+      return fail(ErrorCode::kInvalid, "Kafka: " + name + " may not be set: " + std::string(*why));
+  auto kept = std::make_unique<const Options>(std::move(options));
+  // It joins no group; but librdkafka 2.15.1 follows a null pointer when offsets are asked for by a handle without
+  // `group.id` and the group's coordinator has just moved, as it does while a broker starts.
+  auto handle =
+      make_handle(RD_KAFKA_CONSUMER, *kept,
+                  {{"group.id", "bartleby"}, {"enable.auto.commit", "false"}, {"allow.auto.create.topics", "false"}});
+  if (!handle) return std::unexpected(handle.error());
+  return std::make_shared<Admin>(std::move(kept), std::move(*handle));
+}
+
+Admin::Admin(std::unique_ptr<const Options> options, HandlePtr handle)
+    : options_(std::move(options)), handle_(std::move(handle)) {}
+
+AdminOptionsPtr Admin::admin_options(rd_kafka_admin_op_t op, std::uint64_t number) const {
+  AdminOptionsPtr made(rd_kafka_AdminOptions_new(handle_.get(), op));
+  std::array<char, 256> text{};
+  rd_kafka_AdminOptions_set_request_timeout(made.get(), milliseconds(options_->request_limit), text.data(),
+                                            text.size());
+  rd_kafka_AdminOptions_set_opaque(made.get(), reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
+  return made;
+}
+
+Result<EventPtr> Admin::answer(rd_kafka_queue_t* queue, const std::string& what) const {
+  // The request has its own limit; this one is for a client that does not keep it.
+  EventPtr event(rd_kafka_queue_poll(queue, milliseconds(options_->request_limit) + 2000));
+  if (!event) return fail(ErrorCode::kUnavailable, "Kafka: " + what + ": no answer");
+  if (const rd_kafka_resp_err_t err = rd_kafka_event_error(event.get()); err != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(code_of(err), "Kafka: " + what + ": " + rd_kafka_event_error_string(event.get()));
+  return event;
+}
+
+Result<void> Admin::reached() {
+  const std::lock_guard one_at_a_time(reaching_);
+  if (reached_at_ != Clock::time_point{} && Clock::now() - reached_at_ < kReachAgain) return reached_;
+  const rd_kafka_metadata_t* read = nullptr;
+  // Of no topic at all: the question is only whether somebody answers.
+  const rd_kafka_resp_err_t err = rd_kafka_metadata(handle_.get(), 0, nullptr, &read, milliseconds(kReachLimit));
+  const MetadataPtr ignored(read);
+  if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+    reached_ = {};
+  else
+    reached_ = error_of(err, "Kafka at " + options_->bootstrap + " does not answer: is it running, may we reach it?");
+  reached_at_ = Clock::now();
+  return reached_;
+}
+
+// ---- Topics ------------------------------------------------------------------------------------------
+
+Result<std::map<std::string, Admin::Layout>> Admin::partitions(const std::optional<std::string>& topic) {
+  rd_kafka_topic_t* one = topic ? rd_kafka_topic_new(handle_.get(), topic->c_str(), nullptr) : nullptr;
+  if (topic && one == nullptr) return fail(ErrorCode::kInvalid, "Kafka: not a name of a topic: " + *topic);
+  const rd_kafka_metadata_t* read = nullptr;
+  const rd_kafka_resp_err_t err =
+      rd_kafka_metadata(handle_.get(), topic ? 0 : 1, one, &read, milliseconds(options_->request_limit));
+  if (one != nullptr) rd_kafka_topic_destroy(one);
+  const MetadataPtr metadata(read);
+  if (err != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of(err, "Kafka: " + options_->bootstrap);
+  std::map<std::string, Layout> found;
+  for (int i = 0; i < metadata->topic_cnt; ++i) {
+    const rd_kafka_metadata_topic_t& t = metadata->topics[i];
+    if (topic && t.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+      return fail(ErrorCode::kNotFound, "no such topic: " + *topic);
+    if (topic && t.err != RD_KAFKA_RESP_ERR_NO_ERROR && t.partition_cnt == 0)
+      return error_of(t.err, "Kafka: topic " + *topic);
+    if (t.err != RD_KAFKA_RESP_ERR_NO_ERROR || (!topic && std::string_view(t.topic).starts_with("__"))) continue;
+    Layout& layout = found[t.topic];
+    layout.partitions = t.partition_cnt;
+    layout.in_step.resize(static_cast<std::size_t>(t.partition_cnt));
+    for (const rd_kafka_metadata_partition_t& p : std::span(t.partitions, layout.in_step.size()))
+      if (p.id >= 0 && p.id < t.partition_cnt) layout.in_step[static_cast<std::size_t>(p.id)] = p.isr_cnt;
+  }
+  if (topic && found.empty()) return fail(ErrorCode::kNotFound, "no such topic: " + *topic);
+  return found;
+}
+
+Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, Layout>& topics) {
+  std::map<std::string, Known> specs;
+  std::vector<ResourcePtr> owned;
+  std::vector<rd_kafka_ConfigResource_t*> asked;
+  for (const auto& [name, layout] : topics) {
+    TopicSpec spec;
+    spec.name = name;
+    spec.partitions = layout.partitions;
+    spec.max_message = kDefaultMaxMessage;
+    specs[name] = {Clock::now(), std::move(spec), layout.in_step};
+    asked.push_back(owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name.c_str())).get());
+  }
+  if (!asked.empty()) {
+    const QueuePtr queue(rd_kafka_queue_new(handle_.get()));
+    rd_kafka_DescribeConfigs(handle_.get(), asked.data(), asked.size(),
+                             admin_options(RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS).get(), queue.get());
+    const auto event = answer(queue.get(), "settings of topics");
+    if (!event) return std::unexpected(event.error());
+    std::size_t count = 0;
+    const rd_kafka_ConfigResource_t** resources =
+        rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resources[i]);
+      const char* name = rd_kafka_ConfigResource_name(resources[i]);
+      if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) specs.erase(name);
+      if (err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;  // who may not read settings works with the defaults
+      std::size_t settings = 0;
+      const rd_kafka_ConfigEntry_t** entries = rd_kafka_ConfigResource_configs(resources[i], &settings);
+      for (std::size_t k = 0; k < settings; ++k) {
+        const std::string_view setting = rd_kafka_ConfigEntry_name(entries[k]);
+        const char* value = rd_kafka_ConfigEntry_value(entries[k]);
+        take_setting(specs[name].spec, setting, value);
+        if (setting == "min.insync.replicas")
+          specs[name].needed = static_cast<std::int32_t>(number_in(value).value_or(1));
+      }
+    }
+  }
+  std::vector<TopicSpec> all;
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, known] : specs) {
+    all.push_back(known.spec);
+    if (known_.size() < kTopicsKnown || known_.contains(name)) known_[name] = std::move(known);
+  }
+  return all;
+}
+
+Result<std::vector<TopicSpec>> Admin::topics() {
+  const auto found = partitions(std::nullopt);
+  if (!found) return std::unexpected(found.error());
+  return with_settings(*found);
+}
+
+Result<TopicSpec> Admin::describe(const std::string& topic) {
+  const auto found = partitions(topic);
+  if (!found) {
+    forget(topic);
+    return std::unexpected(found.error());
+  }
+  auto all = with_settings(*found);
+  if (!all) return std::unexpected(all.error());
+  if (all->empty()) return fail(ErrorCode::kNotFound, "no such topic: " + topic);
+  return std::move(all->front());
+}
+
+Result<TopicSpec> Admin::known(const std::string& topic) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = known_.find(topic);
+    if (at != known_.end() && Clock::now() - at->second.read < options_->topic_known) return at->second.spec;
+  }
+  return describe(topic);
+}
+
+Result<bool> Admin::short_of_replicas(const std::string& topic, std::optional<Partition> partition) {
+  for (bool asked = false;; asked = true) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = known_.find(topic);
+      const bool there = at != known_.end() && (asked || Clock::now() - at->second.read < kReplicasKnown);
+      if (there && partition && static_cast<std::size_t>(partition->v) < at->second.in_step.size())
+        return at->second.in_step[static_cast<std::size_t>(partition->v)] < at->second.needed;
+      if (there || asked)
+        return there && std::ranges::any_of(at->second.in_step, [&](auto n) { return n < at->second.needed; });
+    }
+    if (const auto read = describe(topic); !read) return std::unexpected(read.error());
+  }
+}
+
+void Admin::forget(const std::string& topic) {
+  const std::lock_guard lock(mutex_);
+  known_.erase(topic);
+}
+
+Result<void> Admin::create(const std::vector<TopicSpec>& wanted) {
+  std::vector<NewTopicPtr> owned;
+  std::vector<rd_kafka_NewTopic_t*> all;
+  for (const TopicSpec& spec : wanted) {
+    std::array<char, 256> text{};
+    // -1: as many copies as the cluster makes by default.
+    NewTopicPtr topic(rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions, -1, text.data(), text.size()));
+    if (!topic) return fail(ErrorCode::kInvalid, "Kafka: topic " + spec.name + ": " + text.data());
+    for (const auto& [name, value] : settings_of(spec))
+      rd_kafka_NewTopic_set_config(topic.get(), name.c_str(), value.c_str());
+    all.push_back(owned.emplace_back(std::move(topic)).get());
+  }
+  const QueuePtr queue(rd_kafka_queue_new(handle_.get()));
+  rd_kafka_CreateTopics(handle_.get(), all.data(), all.size(), admin_options(RD_KAFKA_ADMIN_OP_CREATETOPICS).get(),
+                        queue.get());
+  const auto event = answer(queue.get(), "creating topics");
+  if (!event) return std::unexpected(event.error());
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_CreateTopics_result(event->get());
+  const auto** made = rd_kafka_CreateTopics_result_topics(result, &count);
+  return check_topics(made, count, RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS);
+}
+
+Result<void> Admin::grow(const std::vector<TopicSpec>& wanted) {
+  std::vector<NewPartitionsPtr> owned;
+  std::vector<rd_kafka_NewPartitions_t*> all;
+  for (const TopicSpec& spec : wanted) {
+    std::array<char, 256> text{};
+    NewPartitionsPtr more(rd_kafka_NewPartitions_new(spec.name.c_str(), static_cast<std::size_t>(spec.partitions),
+                                                     text.data(), text.size()));
+    if (!more) return fail(ErrorCode::kInvalid, "Kafka: topic " + spec.name + ": " + text.data());
+    all.push_back(owned.emplace_back(std::move(more)).get());
+  }
+  const QueuePtr queue(rd_kafka_queue_new(handle_.get()));
+  rd_kafka_CreatePartitions(handle_.get(), all.data(), all.size(),
+                            admin_options(RD_KAFKA_ADMIN_OP_CREATEPARTITIONS).get(), queue.get());
+  const auto event = answer(queue.get(), "adding partitions");
+  if (!event) return std::unexpected(event.error());
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_CreatePartitions_result(event->get());
+  const auto** grown = rd_kafka_CreatePartitions_result_topics(result, &count);
+  return check_topics(grown, count, RD_KAFKA_RESP_ERR_INVALID_PARTITIONS);  // somebody else was first
+}
+
+Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wanted) {
+  std::map<std::string, TopicSpec> specs;
+  for (const TopicSpec& spec : wanted) {
+    if (spec.partitions < 1) return fail(ErrorCode::kInvalid, "a topic has at least one partition: " + spec.name);
+    TopicSpec& whole = specs.try_emplace(spec.name, spec).first->second;
+    whole.partitions = std::max(whole.partitions, spec.partitions);
+  }
+  std::vector<TopicSpec> missing, small;
+  for (const auto& [name, spec] : specs) {
+    const auto there = partitions(name);
+    if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
+    if (!there) missing.push_back(spec);
+    if (there && there->begin()->second.partitions < spec.partitions) small.push_back(spec);
+  }
+  if (!missing.empty())
+    if (const auto made = create(missing); !made) return std::unexpected(made.error());
+  if (!small.empty())
+    if (const auto made = grow(small); !made) return std::unexpected(made.error());
+
+  // What was made is not at once known to every broker.
+  const auto limit = Clock::now() + options_->request_limit;
+  std::vector<TopicSpec> there;
+  for (const TopicSpec& spec : wanted) {
+    Result<TopicSpec> found = describe(spec.name);
+    while ((!found || found->partitions < specs[spec.name].partitions) && Clock::now() < limit) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      found = describe(spec.name);
+    }
+    if (!found) return std::unexpected(found.error());
+    // Nor has every partition a leader at once.
+    const bool fresh = std::ranges::count(missing, spec.name, &TopicSpec::name) > 0 ||
+                       std::ranges::count(small, spec.name, &TopicSpec::name) > 0;
+    for (std::int32_t p = 0; fresh && p < found->partitions; ++p)
+      if (const auto led = end_of({spec.name, Partition(p)}, End::kStart); !led) return std::unexpected(led.error());
+    there.push_back(std::move(*found));
+  }
+  return there;
+}
+
+// ---- Ends of logs --------------------------------------------------------------------------------------
+
+void Admin::ask_end(rd_kafka_queue_t* queue, std::uint64_t number, const TopicPartition& tp, End which) {
+  ListPtr list = make_list(1);
+  add_to(list, tp)->offset = which == End::kStart ? RD_KAFKA_OFFSET_SPEC_EARLIEST : RD_KAFKA_OFFSET_SPEC_LATEST;
+  const AdminOptionsPtr how = admin_options(RD_KAFKA_ADMIN_OP_LISTOFFSETS, number);
+  const ErrorPtr ignored(rd_kafka_AdminOptions_set_isolation_level(
+      how.get(),
+      which == End::kStable ? RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED : RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED));
+  rd_kafka_ListOffsets(handle_.get(), list.get(), how.get(), queue);
+}
+
+Result<Offset> Admin::end_told(rd_kafka_event_t* event) {
+  if (const rd_kafka_resp_err_t err = rd_kafka_event_error(event); err != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(code_of(err), std::string("Kafka: end of a log: ") + rd_kafka_event_error_string(event));
+  std::size_t count = 0;
+  const auto** infos = rd_kafka_ListOffsets_result_infos(rd_kafka_event_ListOffsets_result(event), &count);
+  if (count != 1) return fail(ErrorCode::kUnavailable, "Kafka: end of a log: no answer");
+  const rd_kafka_topic_partition_t* tp = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[0]);
+  if (tp->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return error_of(tp->err, std::string("Kafka: ") + tp->topic + "/" + std::to_string(tp->partition));
+  return Offset(tp->offset);
+}
+
+Result<Offset> Admin::end_of(const TopicPartition& tp, End which) {
+  // People ask for many of these in a row: a cluster that is away must not cost a limit each.
+  if (const auto there = reached(); !there) return std::unexpected(there.error());
+  const auto limit = Clock::now() + options_->request_limit;
+  for (;;) {
+    const auto topic = known(tp.topic);
+    if (!topic) return std::unexpected(topic.error());
+    if (tp.partition.v >= topic->partitions) {
+      forget(tp.topic);  // it may have grown
+      return fail(ErrorCode::kNotFound, "no such partition: " + tp.topic + "/" + std::to_string(tp.partition.v));
+    }
+    const QueuePtr queue = new_queue();
+    ask_end(queue.get(), 0, tp, which);
+    const auto event = answer(queue.get(), "end of " + tp.topic);
+    auto told = event ? end_told(event->get()) : Result<Offset>(std::unexpected(event.error()));
+    if (told || Clock::now() >= limit) return told;
+    // A partition that was just made, or moved, has no leader for a moment; whether it is there is asked again.
+    forget(tp.topic);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace bartleby::kafka

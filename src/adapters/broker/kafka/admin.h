@@ -1,0 +1,103 @@
+// Questions and orders to the cluster: topics, their settings, ends of logs, offsets of groups.
+//
+// Any thread may call it; calls block up to the limit for one call. `ask_…` return at once and their answer is an event
+// on the given queue, with `number` as its opaque; `…_told` reads it. It owns one handle, shared by a broker and its
+// members, and what was read of topics, which is believed for a while.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "adapters/broker/kafka/handles.h"
+#include "ports/broker.h"
+
+namespace bartleby::kafka {
+
+enum class End : std::uint8_t { kStart, kStable, kHighWatermark };
+
+// A topic that is there. Whoever deletes it and makes it anew gets another id.
+struct TopicLook {
+  std::string id;
+  std::int32_t partitions = 0;
+};
+
+class Admin {
+ public:
+  static Result<std::shared_ptr<Admin>> open(Options options);
+  Admin(std::unique_ptr<const Options> options, HandlePtr handle);
+
+  const Options& options() const { return *options_; }
+
+  // Whether the cluster answers: asked once in a while, and not waited for long.
+  Result<void> reached();
+
+  // ---- Topics
+  Result<std::vector<TopicSpec>> topics();
+  Result<TopicSpec> describe(const std::string& topic);
+  Result<std::vector<TopicSpec>> ensure(const std::vector<TopicSpec>& wanted);
+  // The same as `describe`, from memory where that is not too old.
+  Result<TopicSpec> known(const std::string& topic);
+  void forget(const std::string& topic);
+  // A partition of it, or this one, has fewer replicas in step than it needs to take a record.
+  Result<bool> short_of_replicas(const std::string& topic, std::optional<Partition> partition);
+  // Those that we may not write to.
+  Result<std::set<std::string>> forbidden(const std::set<std::string>& topics);
+
+  // ---- Offsets
+  // Stable; waits, up to the limit, while a transaction on one of them is pending.
+  Result<std::vector<CommittedOffset>> group_offsets(const std::string& group, const std::vector<TopicPartition>& tps);
+  Result<bool> has_members(const std::string& group);
+  Result<void> commit(const std::string& group, const std::vector<CommittedOffset>& offsets);
+  Result<Offset> end_of(const TopicPartition& tp, End which);
+  Result<void> delete_before(const TopicPartition& tp, Offset offset);
+  // Nobody may write to the topic; for tests, and only where the broker has an authorizer.
+  Result<void> deny(const std::string& topic, bool denied);
+  Result<void> remove(const std::string& topic);  // for tests too
+
+  QueuePtr new_queue() { return QueuePtr(rd_kafka_queue_new(handle_.get())); }
+  void ask_end(rd_kafka_queue_t* queue, std::uint64_t number, const TopicPartition& tp, End which);
+  static Result<Offset> end_told(rd_kafka_event_t* event);
+  void ask_offsets(rd_kafka_queue_t* queue, std::uint64_t number, const std::string& group,
+                   const std::vector<TopicPartition>& tps, Stability stability);
+  static Result<std::vector<CommittedOffset>> offsets_told(rd_kafka_event_t* event);
+  void ask_topics(rd_kafka_queue_t* queue, std::uint64_t number, const std::vector<std::string>& topics);
+  // By name; nothing for one that there is not, and no row for one that we may not look at.
+  static Result<std::map<std::string, std::optional<TopicLook>>> topics_told(rd_kafka_event_t* event);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Layout {
+    std::int32_t partitions = 0;
+    std::vector<std::int32_t> in_step;  // replicas, by partition
+  };
+  struct Known {
+    Clock::time_point read;
+    TopicSpec spec;
+    std::vector<std::int32_t> in_step;
+    std::int32_t needed = 1;  // in step
+  };
+
+  AdminOptionsPtr admin_options(rd_kafka_admin_op_t op, std::uint64_t number = 0) const;
+  // The one event that a call brings, or why there is none.
+  Result<EventPtr> answer(rd_kafka_queue_t* queue, const std::string& what) const;
+  // Partitions of a topic, or of all that are not Kafka's own.
+  Result<std::map<std::string, Layout>> partitions(const std::optional<std::string>& topic);
+  Result<std::vector<TopicSpec>> with_settings(const std::map<std::string, Layout>& topics);
+  Result<void> create(const std::vector<TopicSpec>& wanted);
+  Result<void> grow(const std::vector<TopicSpec>& wanted);
+
+  const std::unique_ptr<const Options> options_;
+  HandlePtr handle_;
+  std::mutex mutex_;  // of `known_`
+  std::map<std::string, Known> known_;
+  std::mutex reaching_;  // of the next block
+  Clock::time_point reached_at_{};
+  Result<void> reached_;
+};
+
+}  // namespace bartleby::kafka

@@ -1,0 +1,249 @@
+// What a member's own thread does with the group, with answers of the cluster, and before a write.
+#include <algorithm>
+#include <array>
+
+#include "adapters/broker/kafka/kafka_member.h"
+#include "base/assert.h"
+
+namespace bartleby::kafka {
+
+// ---- The group -----------------------------------------------------------------------------------------
+
+KafkaMember::Slot* KafkaMember::slot(PartitionRef ref) {
+  if (!alive_ || ref.index >= slots_.size()) return nullptr;
+  Slot& found = slots_[ref.index];
+  return found.owned && found.epoch == ref.epoch ? &found : nullptr;
+}
+
+void KafkaMember::serve_group(bool answered) {
+  while (alive_) {
+    const EventPtr event(rd_kafka_queue_poll(group_queue_.get(), 0));
+    if (!event) return;
+    const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
+    const rd_kafka_resp_err_t err = rd_kafka_event_error(event.get());
+    if (type == RD_KAFKA_EVENT_REBALANCE) {
+      joined_ = true;
+      // librdkafka has paused every partition and goes on from where it believes it was.
+      for (Slot& slot : slots_) slot.unproven = true;
+      const auto* list = rd_kafka_event_topic_partition_list(event.get());
+      if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+        assigned(list);
+      else
+        revoked(list, answered || given_up());
+    }
+    if (type != RD_KAFKA_EVENT_ERROR) continue;
+    const bool refused = err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+                         err == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION || err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
+    const std::string text = "group " + spec_.group + ": " + rd_kafka_event_error_string(event.get());
+    // Anything else librdkafka tries again by itself; what people must mend, such as a topic that is gone, is told.
+    if (rd_kafka_event_error_is_fatal(event.get()) != 0 || refused)
+      failed(false, text);
+    else if (code_of(err) != ErrorCode::kUnavailable && admin_->options().log)
+      admin_->options().log(4, text);
+  }
+}
+
+// A partition is ours from here on, and is not read: where, only `start` says. The group is content with an answer
+// that names no partition (docs/decisions/0011).
+void KafkaMember::assigned(const rd_kafka_topic_partition_list_t* list) {
+  std::vector<PartitionAssigned> told;
+  for (int i = 0; i < list->cnt; ++i) {
+    std::uint32_t index = 0;
+    while (index < slots_.size() && slots_[index].owned) ++index;
+    if (index == slots_.size()) slots_.emplace_back();
+    last_epoch_ = Epoch(last_epoch_.v + 1);
+    Slot& slot = slots_[index];
+    drop_queue(slot);
+    slot = Slot{};
+    slot.tp = where(list->elems[i]);
+    slot.epoch = last_epoch_;
+    slot.owned = true;
+    told.push_back({{index, last_epoch_}, slot.tp});
+  }
+  const ListPtr none = make_list(0);
+  if (const ErrorPtr error{rd_kafka_incremental_assign(consumer_.get(), none.get())})
+    return failed(false, "group " + spec_.group + ": " + rd_kafka_error_string(error.get()));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const PartitionAssigned& one : told) views_[one.ref] = {};
+  }
+  for (PartitionAssigned& one : told) push(std::move(one));
+}
+
+// The group goes on without us. `rd_kafka_assignment_lost` alone does not tell: every assign takes that mark away.
+bool KafkaMember::given_up() const {
+  if (rd_kafka_assignment_lost(consumer_.get()) != 0) return true;
+  const GroupMetadataPtr group(rd_kafka_consumer_group_metadata(consumer_.get()));
+  if (!group || rd_kafka_consumer_group_metadata_generation_id(group.get()) < 1) return true;
+  const char* member = rd_kafka_consumer_group_metadata_member_id(group.get());
+  return member == nullptr || *member == '\0';
+}
+
+void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost) {
+  revoking_.reset(rd_kafka_topic_partition_list_copy(list));
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (!slot.owned || rd_kafka_topic_partition_list_find(list, slot.tp.topic.c_str(), slot.tp.partition.v) == nullptr)
+      continue;
+    if (lost)
+      lose(slot, i);
+    else
+      push(PartitionRevoked{{i, slot.epoch}});
+  }
+  answer_revoke();
+}
+
+// The group waits for this answer: it comes when the last of the partitions was released or lost.
+void KafkaMember::answer_revoke() {
+  if (!revoking_) return;
+  for (const Slot& slot : slots_)
+    if (slot.owned &&
+        rd_kafka_topic_partition_list_find(revoking_.get(), slot.tp.topic.c_str(), slot.tp.partition.v) != nullptr)
+      return;
+  const ListPtr list = take_attached(revoking_.get());
+  revoking_.reset();
+  if (const ErrorPtr error{rd_kafka_incremental_unassign(consumer_.get(), list.get())})
+    failed(false, "group " + spec_.group + ": " + rd_kafka_error_string(error.get()));
+}
+
+// Those that librdkafka reads, to be unassigned: naming another one is an error.
+ListPtr KafkaMember::take_attached(const rd_kafka_topic_partition_list_t* list) {
+  ListPtr theirs = make_list(static_cast<std::size_t>(list->cnt));
+  for (int i = 0; i < list->cnt; ++i)
+    if (const TopicPartition tp = where(list->elems[i]); attached_.erase(tp) > 0) add_to(theirs, tp);
+  return theirs;
+}
+
+void KafkaMember::lose(Slot& slot, std::uint32_t index) {
+  const PartitionRef ref{index, slot.epoch};
+  slot.owned = false;
+  drop_queue(slot);
+  {
+    const std::lock_guard lock(mutex_);
+    drop_waiting(ref);
+    views_.erase(ref);
+  }
+  push(PartitionLost{ref});
+}
+
+void KafkaMember::drop_queue(Slot& slot) {
+  forget_doubt(slot);
+  if (!slot.queue) return;
+  rd_kafka_queue_cb_event_enable(slot.queue.get(), nullptr, nullptr);
+  slot.queue.reset();
+}
+
+// ---- Answers of the cluster ----------------------------------------------------------------------------
+
+void KafkaMember::ask_ends(Ask ask, const TopicPartition& tp) {
+  const std::uint64_t number = ++last_ask_;
+  asks_[number] = std::move(ask);
+  for (const End which : {End::kStart, End::kStable, End::kHighWatermark})
+    admin_->ask_end(answers_.get(), number * 4 + static_cast<std::uint64_t>(which), tp, which);
+}
+
+void KafkaMember::serve_answers() {
+  while (alive_) {
+    const EventPtr event(rd_kafka_queue_poll(answers_.get(), 0));
+    if (!event) return;
+    const auto number =
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get())));
+    const auto at = asks_.find(number / 4);
+    if (at == asks_.end()) continue;  // answered as failed already
+    bool over = false;
+    answered(at->second, number % 4, event.get(), over);
+    if (over) asks_.erase(at);
+  }
+}
+
+void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* event, bool& over) {
+  over = true;
+  if (ask.asked == Asked::kTopics) return topics_read(event);
+  if (ask.asked == Asked::kOffsets || ask.asked == Asked::kResolve) {
+    auto told = Admin::offsets_told(event);
+    std::vector<CommittedOffset> offsets = told ? std::move(*told) : std::vector<CommittedOffset>{};
+    if (ask.asked == Asked::kOffsets) return push(OffsetsRead{ask.request, told.has_value(), std::move(offsets)});
+    if (told) unresolved_.reset();
+    return push(WriteResolved{WriteSerial(ask.request), told.has_value(), std::move(offsets)});
+  }
+  const auto told = Admin::end_told(event);
+  if (told) {
+    std::array<std::optional<Offset>*, 3> parts = {&ask.start, &ask.stable, &ask.high_watermark};
+    *parts[which] = *told;
+    over = ask.start && ask.stable && ask.high_watermark;
+    if (!over) return;
+  }
+  if (ask.asked == Asked::kLogRange) {
+    if (!told) return push(LogRangeRead{ask.request, false, {}, {}, {}});
+    // The three were not read at one moment: what comes later is never below what came before.
+    const Offset stable = std::max(*ask.stable, *ask.start);
+    return push(LogRangeRead{ask.request, true, *ask.start, stable, std::max(stable, *ask.high_watermark)});
+  }
+  Slot* mine = slot(ask.ref);
+  if (mine == nullptr || mine->run != ask.run) return;
+  if (!told || (ask.wanted >= *ask.start && ask.wanted <= *ask.high_watermark)) {
+    mine->start_at = ask.wanted;  // it cannot be told now, or it is there again: reading says so
+    return;
+  }
+  push_of(ask.ref, ask.run, PositionOutOfRange{ask.ref, ask.wanted, *ask.start, *ask.high_watermark}, 0);
+}
+
+// ---- Writes --------------------------------------------------------------------------------------------
+
+void KafkaMember::do_write(Write write) {
+  const auto not_done = [&] { push(WriteAnswered{write.serial, WriteResult::kNotDone, {}, {}}); };
+  serve_group();  // what the group has said by now counts
+  if (!alive_ || writing_ || unresolved_) return not_done();
+  WriteOrder order{write.serial, std::move(write.records), {}, nullptr, std::nullopt};
+  for (OffsetToCommit& offset : write.offsets) {
+    const Slot* mine = slot(offset.ref);
+    if (mine == nullptr) return not_done();
+    order.offsets.push_back({mine->tp, offset.offset, std::move(offset.metadata)});
+  }
+  if (!order.offsets.empty()) {
+    // In one step with the check of the owner: the broker fences by generation, and not at all without one.
+    order.group.reset(rd_kafka_consumer_group_metadata(consumer_.get()));
+    if (!order.group || rd_kafka_consumer_group_metadata_generation_id(order.group.get()) < 1) return not_done();
+  }
+  order.fate = std::exchange(next_fate_, std::nullopt);
+  writing_ = true;
+  writing_tps_.clear();
+  for (const CommittedOffset& o : order.offsets) writing_tps_.push_back(o.tp);
+  auto shared = std::make_shared<WriteOrder>(std::move(order));
+  writer_.post([this, shared] { this->order([this, report = transactions_.write(*shared)] { written(report); }); });
+}
+
+void KafkaMember::written(const WriteReport& report) {
+  writing_ = false;
+  if (report.answer.result == WriteResult::kUnknown) unresolved_ = Unresolved{report.answer.serial, writing_tps_};
+  if (report.answer.result == WriteResult::kNotDone && !report.message.empty() && admin_->options().log)
+    admin_->options().log(5, "a write of group " + spec_.group + " was not done: " + report.message);
+  push(report.answer);
+  if (report.failed)
+    failed(report.shut_out, report.shut_out ? "another writer uses " + transactional_id_ : report.message);
+}
+
+void KafkaMember::do_resolve(WriteSerial serial) {
+  if (!unresolved_ || unresolved_->serial != serial) return push(WriteResolved{serial, false, {}});
+  writer_.post([this, serial] {
+    order([this, serial, renewed = transactions_.renew()] {
+      if (!renewed) return push(WriteResolved{serial, false, {}});
+      if (!unresolved_ || unresolved_->serial != serial) return;
+      if (unresolved_->tps.empty()) {
+        unresolved_.reset();
+        return push(WriteResolved{serial, true, {}});
+      }
+      const std::uint64_t number = ++last_ask_;
+      asks_[number] = {.asked = Asked::kResolve,
+                       .request = serial.v,
+                       .ref = {},
+                       .wanted = {},
+                       .start = {},
+                       .stable = {},
+                       .high_watermark = {}};
+      admin_->ask_offsets(answers_.get(), number * 4, spec_.group, unresolved_->tps, Stability::kStable);
+    });
+  });
+}
+
+}  // namespace bartleby::kafka

@@ -1,0 +1,88 @@
+// How a member notices that a topic is gone, or is another one under the same name.
+//
+// librdkafka 2.15.1 goes on at the old position in the new log: where that is shorter the position is out of range, but
+// where it has grown past it what lies below would never be read, and nobody would be told. Kafka forgets the offsets
+// of a topic that is deleted; a write that was on its way may have brought them back.
+#include <algorithm>
+
+#include "adapters/broker/kafka/kafka_member.h"
+
+namespace bartleby::kafka {
+namespace {
+
+constexpr std::chrono::milliseconds kTopicsFirst{100};  // between looks that were not answered at all
+constexpr std::chrono::milliseconds kTopicsLook{2000};
+constexpr int kNotFound = 3;  // looks until a topic counts as gone: not every broker knows of a new one at once
+constexpr int kTries = 5;     // to set offsets back
+
+}  // namespace
+
+void KafkaMember::look_at_topics() {
+  if (!alive_ || topics_asked_ || Clock::now() < next_topics_look_) return;
+  topics_asked_ = true;
+  const std::uint64_t number = ++last_ask_;
+  asks_[number] = {
+      .asked = Asked::kTopics, .request = 0, .ref = {}, .wanted = {}, .start = {}, .stable = {}, .high_watermark = {}};
+  admin_->ask_topics(answers_.get(), number * 4, spec_.topics);
+}
+
+void KafkaMember::topics_read(rd_kafka_event_t* event) {
+  topics_asked_ = false;
+  next_topics_look_ = Clock::now() + (topics_known_ ? kTopicsLook : kTopicsFirst);
+  const auto told = Admin::topics_told(event);
+  if (!told) return;
+  topics_known_ = true;
+  for (const auto& [topic, look] : *told) {
+    if (!look) {
+      // A write that names its offset is retried until its time is over, and the others' offsets with it.
+      if (++not_found_[topic] == kNotFound && !lose_topic(topic).empty()) {
+        away_.insert(topic);
+        if (admin_->options().log) admin_->options().log(4, "topic " + topic + " is gone; its partitions are given up");
+      }
+      continue;
+    }
+    not_found_.erase(topic);
+    std::string& id = topic_ids_[topic];
+    const bool anew = !id.empty() && id != look->id;
+    id = look->id;
+    const std::string again = "topic " + topic + " was deleted and made anew; it is read from its beginning";
+    if (anew) {
+      std::vector<TopicPartition> tps = lose_topic(topic);
+      std::erase_if(tps, [&](const TopicPartition& tp) { return tp.partition.v >= look->partitions; });
+      if (!tps.empty()) return set_back(std::move(tps), again, kTries);
+    }
+    // Gone and back between two looks of librdkafka: it would never give us these again.
+    if (away_.erase(topic) > 0 &&
+        std::ranges::any_of(attached_, [&](const TopicPartition& tp) { return tp.topic == topic; }))
+      return failed(false, again);
+  }
+}
+
+std::vector<TopicPartition> KafkaMember::lose_topic(const std::string& topic) {
+  std::vector<TopicPartition> tps;
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].owned || slots_[i].tp.topic != topic) continue;
+    tps.push_back(slots_[i].tp);
+    lose(slots_[i], i);
+  }
+  answer_revoke();
+  return tps;
+}
+
+// As people do who want everything again: the beginning, without metadata. Behind what was being written, and before
+// anybody can take these partitions over.
+void KafkaMember::set_back(std::vector<TopicPartition> tps, std::string why, int tries) {
+  auto reset = std::make_shared<WriteOrder>(WriteOrder{WriteSerial(0), {}, {}, nullptr, std::nullopt});
+  for (const TopicPartition& tp : tps) reset->offsets.push_back({tp, Offset(0), {}});
+  reset->group.reset(rd_kafka_consumer_group_metadata(consumer_.get()));
+  writer_.post([this, reset, tps = std::move(tps), why = std::move(why), tries]() mutable {
+    const bool done = transactions_.write(*reset).answer.result == WriteResult::kDone;
+    this->order([this, tps = std::move(tps), why = std::move(why), tries, done]() mutable {
+      if (!done && tries > 1) return set_back(std::move(tps), std::move(why), tries - 1);
+      failed(false,
+             done ? why : why + ", unless its offset was committed again meanwhile: look at the group's offsets");
+    });
+  });
+}
+
+}  // namespace bartleby::kafka

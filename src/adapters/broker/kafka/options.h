@@ -1,0 +1,38 @@
+// What the Kafka broker is told: where it is, librdkafka's properties, and a limit for everything that grows or waits.
+//
+// Plain data. Properties are handed to librdkafka as they are, except those that hold the guarantees
+// (held_properties.h).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace bartleby::kafka {
+
+struct Options {
+  std::string bootstrap;                          // host:port, separated by commas
+  std::map<std::string, std::string> properties;  // of librdkafka
+  bool consumer_protocol = false;                 // group.protocol=consumer (KIP-848), brokers since 4.0
+
+  // Lines that librdkafka logs, from any of its threads; absent: nobody is told. `level` as in syslog, 3: error.
+  std::function<void(int level, std::string_view text)> log;
+
+  Duration request_limit{10000};      // of one call
+  Duration write_limit{15000};        // of one write, from its begin to its answer
+  Duration transaction_limit{10000};  // after which the broker gives an open transaction up
+  Duration message_limit{5000};       // of one record on its way
+  Duration join_limit{60000};         // until the group has answered, with `consumer_protocol`
+  Duration topic_known{30000};        // how long what was read of a topic is believed
+
+  // One slice of a partition or of a range, and all that waits to be polled.
+  std::size_t slice_records = 1000;
+  std::size_t slice_bytes = std::size_t{1} << 20;
+  std::size_t outbox_bytes = std::size_t{8} << 20;
+};
+
+}  // namespace bartleby::kafka

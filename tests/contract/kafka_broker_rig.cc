@@ -1,0 +1,229 @@
+// Apache Kafka under the contract: a broker that scripts/kafka starts once for the whole program and ends with it.
+//
+// Where it cannot be had every one of these tests is skipped, and says why. Faults are of two kinds: the broker's
+// own (deleted records, rules that forbid to write) and the client's (replies that nobody reads, requests sent late
+// or never, a member that vanishes). What neither can be made to show is off in `can`.
+#include <gtest/gtest.h>
+
+#ifdef BARTLEBY_HAS_KAFKA
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "adapters/broker/kafka/kafka_broker.h"
+#include "tests/contract/broker_contract.h"
+#include "tests/support/scratch_folder.h"
+
+namespace bartleby::contract {
+namespace {
+
+// What a command prints on its standard output, without the line's end; empty when it fails.
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {};
+  std::string all;
+  std::array<char, 256> part{};
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) all += part.data();
+  if (::pclose(pipe) != 0) return {};
+  while (!all.empty() && all.back() == '\n') all.pop_back();
+  return all;
+}
+
+// One for the program. BARTLEBY_TEST_KAFKA: one that is running already.
+class RealKafka {
+ public:
+  static const std::string& bootstrap() {
+    static RealKafka one;
+    return one.bootstrap_;
+  }
+
+ private:
+  RealKafka() {
+    const char* given = std::getenv("BARTLEBY_TEST_KAFKA");
+    if (given != nullptr) {
+      bootstrap_ = given;
+      return;
+    }
+    started_ = true;
+    bootstrap_ = output_of(std::string("'") + BARTLEBY_SOURCE "/scripts/kafka' start '" + folder_.path() + "/kafka'");
+  }
+  ~RealKafka() {
+    if (started_) output_of(std::string("'") + BARTLEBY_SOURCE "/scripts/kafka' stop '" + folder_.path() + "/kafka'");
+  }
+
+  support::ScratchFolder folder_;
+  bool started_ = false;
+  std::string bootstrap_;
+};
+
+class KafkaRig : public BrokerRig {
+ public:
+  explicit KafkaRig(kafka::Options options) {
+    options.bootstrap = RealKafka::bootstrap();
+    options.request_limit = Duration(30000);              // of a busy machine
+    options.log = [](int level, std::string_view text) {  // shown where a test fails
+      if (level <= 5) std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    };
+    if (options.bootstrap.empty()) {
+      why_ = "scripts/kafka could not start Apache Kafka here; what it said is above";
+      return;
+    }
+    auto opened = kafka::KafkaBroker::open(std::move(options));
+    if (!opened) {
+      why_ = opened.error().message;
+      return;
+    }
+    broker_ = std::move(*opened);
+  }
+
+  std::string missing() const override { return why_; }
+  Broker& broker() override { return *broker_; }
+  Capabilities can() const override {
+    return {.fates = true,
+            .freeze = false,  // threads of one process cannot be stopped one by one
+            .kill = true,
+            .moves_generation = true,
+            .deletes = true,
+            .compacts = false,  // Kafka never compacts the segment that is being written
+            .denies = true,
+            .stalls = false};  // one broker is all of its replicas in step
+  }
+  Instant now() const override {
+    return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+  }
+  Duration late() const override { return Duration(500); }      // it is sent while the write is resolved
+  Duration limit() const override { return Duration(180000); }  // of a busy machine
+  std::string fresh(const std::string& what) override {
+    static std::uint64_t names = 0;
+    return what + "-" + std::to_string(::getpid()) + "-" + std::to_string(++names);
+  }
+
+  void fate_of_next_write(Member& member, Fate fate) override { broker_->fate_of_next_write(member, fate_of(fate)); }
+  void kill(std::unique_ptr<Member> member) override { broker_->kill(std::move(member)); }
+  // Somebody comes for another topic, and goes.
+  void move_generation(const std::string& group) override {
+    TopicSpec spec;
+    spec.name = fresh("visited");
+    BARTLEBY_ASSERT(broker_->ensure_topics({spec}).has_value());
+    auto visitor = broker_->join({group, {spec.name}, "visitor", Duration(10000)});
+    BARTLEBY_ASSERT(visitor.has_value());
+    std::vector<BrokerEvent> events;
+    const Instant limit = now() + this->limit();
+    while (events.empty() && now() < limit) (*visitor)->poll(events, Duration(100));
+    BARTLEBY_ASSERT(!events.empty());
+    (*visitor)->leave();
+  }
+  void delete_before(const TopicPartition& tp, Offset offset) override {
+    BARTLEBY_ASSERT(broker_->admin().delete_before(tp, offset).has_value());
+  }
+  void deny(const std::string& topic, bool denied) override {
+    BARTLEBY_ASSERT(broker_->admin().deny(topic, denied).has_value());
+  }
+
+ private:
+  static kafka::WriteFate fate_of(Fate fate) {
+    switch (fate) {
+      case Fate::kNotDone:
+        return kafka::WriteFate::kNotDone;
+      case Fate::kReplyLostDone:
+        return kafka::WriteFate::kReplyLostDone;
+      case Fate::kReplyLostNotDone:
+        return kafka::WriteFate::kReplyLostNotDone;
+      case Fate::kLateRequest:
+        return kafka::WriteFate::kLateRequest;
+    }
+    BARTLEBY_UNREACHABLE();
+  }
+
+  std::string why_;
+  std::unique_ptr<kafka::KafkaBroker> broker_;
+};
+
+RigFactory classic() {
+  return {"Classic", [] { return std::make_unique<KafkaRig>(kafka::Options{}); }};
+}
+
+// What no other broker can be made to do.
+class KafkaAlone : public BrokerContract {};
+
+TEST_P(KafkaAlone, AReaderThatWasNotWhereItWasToldToBeginEndsItsMember) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  dynamic_cast<kafka::KafkaBroker&>(broker()).skip_at_next_start(*a, 2);
+  const PartitionRef ref = reading(a, tp, Offset(1));
+  ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
+  const auto* failed = a.find<MemberFailed>([](const MemberFailed&) { return true; });
+  EXPECT_NE(failed->message.find("from offset 1 to 3, but there is a message at 1"), std::string::npos)
+      << failed->message;
+  EXPECT_TRUE(a.records(ref).empty());
+  EXPECT_EQ(a.end(ref), std::nullopt);
+}
+
+TEST_P(KafkaAlone, AReaderThatBeganAtTheEndOfTheLogInsteadEndsItsMember) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  dynamic_cast<kafka::KafkaBroker&>(broker()).skip_at_next_start(*a, 4);
+  const PartitionRef ref = reading(a, tp, Offset(0));
+  ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
+  EXPECT_EQ(a.end(ref), std::nullopt);
+}
+
+TEST_P(KafkaAlone, WhatATransactionLeavesOutIsNoLoss) {
+  const TopicPartition tp{topic(), Partition(0)}, to{topic(1, false, 1000), Partition(0)};
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  const PartitionRef ref = assigned(a, tp);
+  write_until_done(a, {out(to, "k", "0")}, {{ref, Offset(0), ""}});
+  write_until_done(a, {out(to, "k", "1")}, {{ref, Offset(0), ""}});
+  Probe& b = join(rig().fresh("group"), {to.topic});
+  const PartitionRef reader = reading(b, to, Offset(1));  // the first one's end
+  ASSERT_TRUE(await([&] { return b.end(reader).has_value() && *b.end(reader) >= Offset(4); }));
+  EXPECT_EQ(values(b.records(reader)), (std::vector<std::string>{"1"}));
+  b->start(reader, Offset(0));  // again, while it is read
+  ASSERT_TRUE(await([&] { return b.records(reader).size() == 3; }));
+  EXPECT_EQ(values(b.records(reader)), (std::vector<std::string>{"1", "0", "1"}));
+  EXPECT_EQ(b.count<MemberFailed>(), 0u);
+}
+
+// librdkafka would go on at the old position: the new log has grown past it.
+TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsReadFromItsBeginning) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {tp.topic});
+  const PartitionRef ref = reading(a, tp);
+  ASSERT_TRUE(await([&] { return a.records(ref).size() == 4; }));
+  write_until_done(a, {}, {{ref, Offset(3), "b1"}});
+  ASSERT_TRUE(dynamic_cast<kafka::KafkaBroker&>(broker()).admin().remove(tp.topic).has_value());
+  TopicSpec again;
+  again.name = tp.topic;
+  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  produce(tp, {"a", "b", "c", "d", "e", "f"});
+  send(a, {}, {{ref, Offset(4), "b1"}});  // of the old topic, and too late
+  ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
+  const auto* failed = a.find<MemberFailed>([](const MemberFailed&) { return true; });
+  EXPECT_NE(failed->message.find("was deleted and made anew"), std::string::npos) << failed->message;
+  const auto offsets = broker().group_offsets(group, {tp.topic});
+  ASSERT_TRUE(offsets.has_value());
+  EXPECT_EQ(offsets->front().offset.value_or(Offset(0)), Offset(0)) << "what is new would be skipped";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(classic()),
+                         [](const auto& instance) { return instance.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Kafka, BrokerContract, testing::Values(classic()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace bartleby::contract
+
+#else
+
+TEST(Kafka, BrokerContract) { GTEST_SKIP() << "built without librdkafka: scripts/setup test"; }
+
+#endif

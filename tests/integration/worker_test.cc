@@ -1,0 +1,95 @@
+// A worker with handlers of this process on a real log: what it refuses to write, and when it gives the process up.
+#include "runtime/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "adapters/broker/embedded/embedded_broker.h"
+#include "runtime/in_process.h"
+#include "tests/support/scratch_folder.h"
+
+namespace bartleby {
+namespace {
+
+class WorkerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    embedded::Options options;
+    options.folder = folder_.path();
+    broker_ = embedded::EmbeddedBroker::open(options).value();
+  }
+
+  void start(std::shared_ptr<Handler> handler, Worker::Broken broken = {}) {
+    WorkerSpec spec;
+    spec.name = spec.group = "billing";
+    spec.cluster = "test";
+    spec.instance = "billing-1";
+    spec.topics = {"orders"};
+    spec.journal = "notes.{topic}";
+    spec.handlers = {std::move(handler)};
+    worker_ = std::make_unique<Worker>(std::move(spec), *broker_, clock_, log_, std::move(broken));
+    ASSERT_TRUE(await([&] { return broker_->describe("notes.orders").has_value(); }));
+  }
+
+  static bool await(const std::function<bool()>& holds) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  support::ScratchFolder folder_;
+  std::unique_ptr<embedded::EmbeddedBroker> broker_;
+  SystemClock clock_;
+  Log log_{LogFormat::kText, LogLevel::kError};
+  std::unique_ptr<Worker> worker_;
+};
+
+TEST_F(WorkerTest, WhatIsEmittedIntoAJournalIsRefusedAndNothingIsWrittenThere) {
+  start(std::make_shared<PooledHandler>(
+      InProcess{},
+      [](const Message& message, Attempt&) {
+        return done().emit({std::string(message.value()), std::nullopt, "m/0", "{}", {}});
+      },
+      1));
+  for (const char* topic : {"notes.orders", "bartleby.outcomes", "others.parked.billing"}) {
+    ASSERT_TRUE(broker_->produce({{"orders", std::nullopt, topic, topic, {}}}));
+  }
+  std::vector<ParkedMessage> parked;
+  ASSERT_TRUE(await([&] {
+    auto now = worker_->parked({}, 10);
+    if (now) parked = std::move(*now);
+    return parked.size() == 3;
+  }));
+  for (const ParkedMessage& message : parked) EXPECT_EQ(message.error.type, "EmitRefused");
+  EXPECT_FALSE(broker_->describe("bartleby.outcomes"));
+  EXPECT_FALSE(broker_->describe("others.parked.billing"));
+}
+
+// Says that a message which runs alone does not come back.
+class Hanging : public Handler {
+ public:
+  void start(std::shared_ptr<AttemptIn>, Answer answer) override { answer({}); }
+  bool in_process() const override { return true; }
+  Overdue overdue(Instant, Duration) override { return {1, true}; }
+  void mark_overdue(Instant, Duration) override { marked = true; }
+
+  std::atomic<bool> marked = false;
+};
+
+TEST_F(WorkerTest, OneThatRunsAloneAndDoesNotComeBackIsMarkedAndEndsTheProcess) {
+  const auto handler = std::make_shared<Hanging>();
+  std::latch ended(1);
+  start(handler, [&, told = false](const std::string& why) mutable {
+    EXPECT_EQ(why, "worker billing: a handler that runs alone does not come back");
+    EXPECT_TRUE(handler->marked);
+    if (!std::exchange(told, true)) ended.count_down();
+  });
+  ended.wait();
+}
+
+}  // namespace
+}  // namespace bartleby

@@ -1,0 +1,100 @@
+"""A real Apache Kafka for tests, and a witness: a client that shares no code with ours.
+
+Both are started in a scratch folder and ended with the block they are used in. `Missing`: there is none here, and why.
+"""
+
+import os
+import pathlib
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/kafka"
+
+
+class Missing(Exception):
+    pass
+
+
+class Kafka:
+    """One broker or more, by scripts/kafka. KAFKA_VERSION chooses which."""
+
+    def __init__(self, folder, brokers=1):
+        self.folder = pathlib.Path(folder, "kafka")
+        self.brokers = brokers
+        done = subprocess.run([SCRIPT, "start", "--brokers", str(brokers), self.folder], capture_output=True, text=True,
+                              timeout=900, check=False)
+        if done.returncode != 0:
+            self.stop()
+            raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "scripts/kafka failed")
+        self.bootstrap = done.stdout.strip()
+
+    def crash(self, node, seconds):
+        """kill -9 of one of several brokers, which comes back after that time."""
+        subprocess.run([SCRIPT, "kill", self.folder, str(node)], capture_output=True, timeout=60, check=True)
+        time.sleep(seconds)
+        subprocess.run([SCRIPT, "restart", self.folder, str(node)], capture_output=True, timeout=600, check=True)
+
+    def stop(self):
+        subprocess.run([SCRIPT, "stop", self.folder], capture_output=True, timeout=120, check=False)
+
+
+class Witness:
+    """tests/support/kafka_witness.java, which says what the commands are. Any thread may ask; one at a time."""
+
+    def __init__(self, bootstrap):
+        version = os.environ.get("KAFKA_VERSION", "4.3.1")
+        cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        libs = pathlib.Path(cache, "bartleby-tools", f"kafka-{version}", "libs", "*")
+        self.lock = threading.Lock()
+        self.process = subprocess.Popen(
+            ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(libs),
+             str(ROOT / "tests/support/kafka_witness.java"), bootstrap],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, *words):
+        """The lines of the answer; raises what the witness says went wrong."""
+        with self.lock:
+            self.process.stdin.write(" ".join(str(word) for word in words) + "\n")
+            self.process.stdin.flush()
+            lines = []
+            for line in self.process.stdout:
+                line = line.rstrip("\n")
+                if line == ".":
+                    break
+                lines.append(line)
+            else:
+                raise AssertionError("the witness has ended")
+        wrong = [line for line in lines if line.startswith("! ")]
+        assert not wrong, f"{words}: {wrong[0]}"
+        return lines
+
+    def produce(self, topic, start, end, keys):
+        """Returns {n: (partition, offset)}."""
+        return {int(n): (int(partition), int(offset))
+                for n, partition, offset in (line.split() for line in self.ask("produce", topic, start, end, keys))}
+
+    def offsets(self, group, topic):
+        """Returns {partition: committed}."""
+        told = (line.split() for line in self.ask("offsets", group))
+        return {int(partition): int(offset) for name, partition, offset in told if name == topic}
+
+    def ends(self, topic):
+        return {int(partition): int(end) for partition, end in (line.split() for line in self.ask("ends", topic))}
+
+    def read(self, topic):
+        """Committed records: (partition, offset, key, value, headers)."""
+        found = []
+        for line in self.ask("read", topic):
+            partition, offset, key, value, *headers = line.split("\t")
+            found.append((int(partition), int(offset), key, value, dict(h.split("=", 1) for h in headers)))
+        return found
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)

@@ -1,0 +1,161 @@
+// A Kafka seen from outside, for tests: by Kafka's own client, which shares no code with ours.
+//
+// Run by `java -cp LIBS kafka_witness.java BOOTSTRAP`. Commands come on standard input, one a line; the answer is
+// lines on standard output and ends with a dot. A line that begins with `! ` says what went wrong. Ends with its input.
+//
+//   create TOPIC PARTITIONS     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
+//   deny TOPIC, allow TOPIC     nobody may write to it, or everybody may again
+//   produce TOPIC FROM TO KEYS  messages m{n} with the key k{n % KEYS}; answers `n partition offset`
+//   offsets GROUP               what the group has committed: `topic partition offset`
+//   ends TOPIC                  `partition end`, as read_committed sees it
+//   read TOPIC                  committed records: partition, offset, key, value, header=value …, separated by tabs
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.acl.AccessControlEntry;
+import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.acl.AclPermissionType;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.resource.PatternType;
+import org.apache.kafka.common.resource.ResourcePattern;
+import org.apache.kafka.common.resource.ResourceType;
+
+public class kafka_witness {
+    private static final String STRINGS = "org.apache.kafka.common.serialization.StringSerializer";
+    private static final String TO_STRINGS = "org.apache.kafka.common.serialization.StringDeserializer";
+
+    private final String bootstrap;
+    private final Admin admin;
+    private final PrintStream out;
+    private KafkaProducer<String, String> producer;
+
+    kafka_witness(String bootstrap, PrintStream out) {
+        this.bootstrap = bootstrap;
+        this.out = out;
+        this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream out = new PrintStream(new BufferedOutputStream(System.out, 1 << 16), false, StandardCharsets.UTF_8);
+        kafka_witness witness = new kafka_witness(arguments[0], out);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            try {
+                witness.answer(line.split(" "));
+            } catch (ExecutionException e) {
+                out.println("! " + e.getCause());
+            } catch (Exception e) {
+                out.println("! " + e);
+            }
+            out.println(".");
+            out.flush();
+        }
+        System.exit(0);
+    }
+
+    private void answer(String[] words) throws Exception {
+        switch (words[0]) {
+            case "create" -> admin.createTopics(List.of(new NewTopic(words[1], Integer.parseInt(words[2]), (short) -1)))
+                .all().get();
+            case "partitions" -> admin.createPartitions(
+                Map.of(words[1], NewPartitions.increaseTo(Integer.parseInt(words[2])))).all().get();
+            case "delete" -> {
+                admin.deleteTopics(List.of(words[1])).all().get();
+                if (producer != null) producer.close(Duration.ZERO);  // it would send to partitions that were
+                producer = null;
+            }
+            case "set" -> admin.incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.TOPIC, words[1]),
+                List.of(new AlterConfigOp(new ConfigEntry(words[2], words[3]), AlterConfigOp.OpType.SET)))).all().get();
+            case "deny" -> admin.createAcls(List.of(nobodyWrites(words[1]))).all().get();
+            case "allow" -> admin.deleteAcls(List.of(nobodyWrites(words[1]).toFilter())).all().get();
+            case "produce" -> produce(words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3]),
+                Integer.parseInt(words[4]));
+            case "offsets" -> admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get()
+                .forEach((at, commit) -> {
+                    if (commit != null) out.println(at.topic() + " " + at.partition() + " " + commit.offset());
+                });
+            case "ends" -> ends(words[1]);
+            case "read" -> read(words[1]);
+            default -> throw new IllegalArgumentException("unknown command: " + words[0]);
+        }
+    }
+
+    private static AclBinding nobodyWrites(String topic) {
+        return new AclBinding(new ResourcePattern(ResourceType.TOPIC, topic, PatternType.LITERAL),
+            new AccessControlEntry("User:*", "*", AclOperation.WRITE, AclPermissionType.DENY));
+    }
+
+    private void produce(String topic, int from, int to, int keys) throws Exception {
+        if (producer == null)
+            producer = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap, "key.serializer", STRINGS,
+                "value.serializer", STRINGS, "linger.ms", "5", "metadata.max.age.ms", "1000"));
+        List<Future<RecordMetadata>> sent = new ArrayList<>();
+        for (int n = from; n < to; ++n) sent.add(producer.send(new ProducerRecord<>(topic, "k" + n % keys, "m" + n)));
+        producer.flush();
+        for (int n = from; n < to; ++n) {
+            RecordMetadata where = sent.get(n - from).get();
+            out.println(n + " " + where.partition() + " " + where.offset());
+        }
+    }
+
+    private KafkaConsumer<String, String> consumer() {
+        return new KafkaConsumer<>(Map.of("bootstrap.servers", bootstrap, "key.deserializer", TO_STRINGS,
+            "value.deserializer", TO_STRINGS, "isolation.level", "read_committed", "auto.offset.reset", "earliest"));
+    }
+
+    private static List<TopicPartition> partitions(KafkaConsumer<String, String> consumer, String topic) {
+        List<TopicPartition> all = new ArrayList<>();
+        for (PartitionInfo one : consumer.partitionsFor(topic)) all.add(new TopicPartition(topic, one.partition()));
+        return all;
+    }
+
+    private void ends(String topic) {
+        try (KafkaConsumer<String, String> consumer = consumer()) {
+            consumer.endOffsets(partitions(consumer, topic))
+                .forEach((at, end) -> out.println(at.partition() + " " + end));
+        }
+    }
+
+    private void read(String topic) {
+        try (KafkaConsumer<String, String> consumer = consumer()) {
+            List<TopicPartition> all = partitions(consumer, topic);
+            Map<TopicPartition, Long> ends = consumer.endOffsets(all);
+            consumer.assign(all);
+            consumer.seekToBeginning(all);
+            while (all.stream().anyMatch(at -> consumer.position(at) < ends.get(at)))
+                for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(200))) tell(record);
+        }
+    }
+
+    private void tell(ConsumerRecord<String, String> record) {
+        StringBuilder line = new StringBuilder();
+        line.append(record.partition()).append('\t').append(record.offset()).append('\t').append(record.key());
+        line.append('\t').append(record.value());
+        for (Header header : record.headers())
+            line.append('\t').append(header.key()).append('=')
+                .append(new String(header.value(), StandardCharsets.UTF_8).replaceAll("\\s", " "));
+        out.println(line);
+    }
+}

@@ -1,0 +1,278 @@
+"""Workers on a real Kafka, for tests: an endpoint that fails by rule, worker processes, and a witness of it all.
+
+Message n is m{n} with the key k{n % keys}; `failures` says how many of its attempts fail. A world belongs to one test
+program and is ended by it. The time that things take is never looked at: whoever waits, waits long.
+"""
+
+import asyncio
+import collections
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from kafka_server import Kafka, Missing, Witness  # noqa: E402
+from processes import Bartleby, wait_for  # noqa: E402
+
+TOPIC, GROUP, DLQ = "orders", "orders", "orders.dlq"
+ATTEMPTS = 4
+PATIENCE = 240.0  # of whoever waits for something that must come, on a machine that has much else to do
+
+
+def lot(number):
+    """0 to 99, whatever the key is."""
+    return zlib.crc32(b"%d" % number) % 100
+
+
+def dies(number):
+    return lot(number) == 0
+
+
+def failures(number):
+    """How many of its attempts fail before one succeeds: 1 % die, 5 % fail twice."""
+    return ATTEMPTS if dies(number) else 2 if lot(number) <= 5 else 0
+
+
+class Endpoint:
+    """The handler, on one thread: what it has answered is in the order in which it has answered it."""
+
+    def __init__(self):
+        self.attempts = []  # (number, attempt, succeeded)
+        self.succeeded = set()
+        self.failed = collections.Counter()
+        self.mended = False  # then nothing fails any more
+        self.loop = asyncio.new_event_loop()
+        started = threading.Event()
+        threading.Thread(target=self.run, args=(started,), daemon=True).start()
+        assert started.wait(60)
+        self.url = f"http://127.0.0.1:{self.port}/"
+
+    def run(self, started):
+        asyncio.set_event_loop(self.loop)
+        server = self.loop.run_until_complete(self.loop.create_server(lambda: Connection(self), "127.0.0.1", 0,
+                                                                      backlog=1024))
+        self.port = server.sockets[0].getsockname()[1]
+        started.set()
+        self.loop.run_forever()
+
+    def decide(self, number, attempt):
+        good = self.mended or attempt > failures(number)
+        self.attempts.append((number, attempt, good))
+        if good:
+            self.succeeded.add(number)
+        else:
+            self.failed[number] += 1
+        return good
+
+    def finished(self, number):
+        return number in self.succeeded or (dies(number) and self.failed[number] >= ATTEMPTS)
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, endpoint):
+        self.endpoint, self.left, self.transport = endpoint, b"", None
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.left += data
+        while (head := self.left.find(b"\r\n\r\n")) >= 0:
+            headers = dict(line.lower().split(b":", 1) for line in self.left[:head].split(b"\r\n")[1:])
+            end = head + 4 + int(headers.get(b"content-length", 0))
+            if len(self.left) < end:
+                return
+            value, self.left = self.left[head + 4:end], self.left[end:]
+            good = self.endpoint.decide(int(value[1:]), int(headers[b"bartleby-attempt"]))
+            self.transport.write(b"HTTP/1.1 %s\r\ncontent-length: 0\r\n\r\n" % (b"200 OK" if good else b"500 No"))
+
+
+class World:
+    """Broker, witness, endpoint, worker processes, and somebody who looks at the committed offsets all the time."""
+
+    def __init__(self, program, folder, kafka, partitions, keys):
+        self.program = program
+        self.folder = pathlib.Path(folder)
+        self.kafka = kafka
+        self.keys = keys
+        self.witness = Witness(kafka.bootstrap)
+        self.endpoint = Endpoint()
+        self.recordings = self.folder / "recordings"
+        self.workers = {}
+        self.session = 60000  # ms; a busy machine must not look like a dead member
+        self.where = {}  # number -> (partition, offset)
+        self.at = collections.defaultdict(dict)  # partition -> offset -> number
+        self.committed = collections.Counter()
+        self.looks = 0
+        self.looking = threading.Lock()
+        self.seen_wrong = []
+        self.ending = threading.Event()
+        self.watcher = threading.Thread(target=self.watch, daemon=True)
+        self.witness.ask("create", TOPIC, partitions)
+
+    def begin(self, name, roles="[runtime]"):
+        """A worker process of that name, new or again."""
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        home.joinpath("worker.yaml").write_text(f"""roles: {roles}
+brokers:
+  main:
+    kafka:
+      bootstrap: "{self.kafka.bootstrap}"
+      properties: {{session.timeout.ms: "{self.session}", topic.metadata.refresh.interval.ms: "2000"}}
+workers:
+  {TOPIC}:
+    handler: {{http: {{url: "{self.endpoint.url}"}}}}
+    retry: {{max_attempts: {ATTEMPTS}, schedule: [20ms, 50ms, 100ms], timeout: 60s}}
+    drain: 2m
+    guard: null
+""")
+        if name not in self.workers:
+            self.workers[name] = Bartleby(self.program, home, ["-c", str(home / "worker.yaml")],
+                                          {**os.environ, "BARTLEBY_RECORD": str(self.recordings)})
+        self.workers[name].start(PATIENCE)
+
+    def stop(self, name):
+        status = self.workers[name].terminate(PATIENCE)
+        assert status == 0, f"{name} ended with {status}: {self.workers[name].log.read_text()[-2000:]}"
+
+    def running(self):
+        return [name for name, worker in self.workers.items() if worker.process.poll() is None]
+
+    def send(self, start, end, seconds=0.0):
+        """Spread over that time, so that whatever happens meanwhile meets messages."""
+        began, many = time.monotonic(), 50
+        for first in range(start, end, many):
+            told = self.witness.produce(TOPIC, first, min(first + many, end), self.keys)
+            for number, (partition, offset) in told.items():
+                self.at[partition][offset] = number
+            self.where.update(told)
+            time.sleep(max(0.0, began + seconds * (first - start + many) / (end - start) - time.monotonic()))
+
+    def send_more(self, count):
+        """The numbers of messages that were not sent before."""
+        first = max(self.where, default=-1) + 1
+        self.send(first, first + count)
+        return range(first, first + count)
+
+    def watch(self):
+        while not self.ending.wait(0.2):
+            try:
+                self.look()
+            except AssertionError as error:
+                self.seen_wrong.append(str(error))
+                return
+
+    def look(self):
+        """No committed offset may be past a message that has no end yet, and none may fall."""
+        with self.looking:
+            for partition, offset in self.witness.offsets(GROUP, TOPIC).items():
+                before = self.committed[partition]
+                assert offset >= before, f"the commit of {partition} fell from {before} to {offset}"
+                for passed in range(before, offset):
+                    number = self.at[partition].get(passed)
+                    if number is None:  # sent, and we have not been told where yet
+                        offset = passed
+                        break
+                    assert self.endpoint.finished(number), f"{partition}:{passed} (m{number}) was passed unfinished"
+                self.committed[partition] = offset
+            self.looks += 1
+
+    def await_all(self, quiet=PATIENCE):
+        """Until everything sent has its end; in vain when nothing was attempted for so long."""
+        seen, since = -1, time.monotonic()
+        while True:
+            assert not self.seen_wrong, f"{self.seen_wrong[0]}; {self.last_words()}"
+            open_ones = [n for n in self.where if not self.endpoint.finished(n)]
+            ends = collections.Counter(partition for partition, _ in self.where.values())
+            if not open_ones and +collections.Counter(self.witness.offsets(GROUP, TOPIC)) == ends:
+                return
+            if len(self.endpoint.attempts) != seen:
+                seen, since = len(self.endpoint.attempts), time.monotonic()
+            if time.monotonic() > since + quiet:
+                raise AssertionError(f"{len(open_ones)} of {len(self.where)} have no end, like {open_ones[:5]}; "
+                                     f"committed {self.witness.offsets(GROUP, TOPIC)}; {self.last_words()}")
+            time.sleep(0.3)
+
+    def letters(self):
+        """What lies in the dlq, by where it came from: (number, key, value, headers). A value may be compressed."""
+        return [(self.at[int(headers["bartleby-partition"])].get(int(headers["bartleby-offset"])), key, value, headers)
+                for _, _, key, value, headers in self.witness.read(DLQ)]
+
+    def await_letters(self, numbers):
+        """Until exactly these of `numbers`' span have letters, each one."""
+        wanted = sorted(n for n in numbers if dies(n))
+
+        def there():
+            return sorted(n for n, *_ in self.letters() if n in numbers)
+
+        # A transaction ends partition by partition: its letters may be there a moment after its offsets.
+        wait_for("the letters", lambda: len(there()) >= len(wanted), PATIENCE)
+        assert there() == wanted, f"letters of {there()}, not of {wanted}"
+        return len(wanted)
+
+    def said(self, event):
+        """How often the workers have logged it."""
+        return sum(file.read_text().count(event) for file in self.folder.glob("*/serve-*.log"))
+
+    def last_words(self):
+        return {name: worker.log.read_text()[-1500:] for name, worker in self.workers.items()}
+
+    def end(self):
+        self.ending.set()
+        for worker in self.workers.values():
+            if worker.process is not None and worker.process.poll() is None:
+                worker.process.send_signal(signal.SIGCONT)
+            worker.end()
+        self.witness.end()
+
+
+def a_property_that_there_is_not(program):
+    """Refused when the process starts, in librdkafka's words; or there is no Kafka in this program."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "bad.yaml")
+        file.write_text('brokers: {main: {kafka: {bootstrap: "127.0.0.1:1", properties: {no.such.property: x}}}}\n')
+        done = subprocess.run([program, "serve", "-c", file, "--data-dir", folder, "--listen", "127.0.0.1:0"],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        said = done.stdout + done.stderr
+        if "built without Kafka" in said:
+            raise Missing("the program was built without Kafka: scripts/setup test, then build again")
+        assert done.returncode != 0 and 'No such configuration property: "no.such.property"' in said, said
+
+
+def run_in_world(program, partitions, keys, checks, needed=(), brokers=1):
+    """A line per check. Where one of `needed` failed nothing after it means anything. Without Kafka all are skipped."""
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            a_property_that_there_is_not(program)
+            kafka = Kafka(folder, brokers)
+        except Missing as why:
+            for check in checks:
+                print(f"skip {check.__name__} no Apache Kafka here: {why}", flush=True)
+            return 0
+        world = None
+        try:
+            world = World(program, folder, kafka, partitions, keys)
+            for check in checks:
+                began = time.monotonic()
+                try:
+                    note = check(world)
+                    print(f"ok {check.__name__} {note} ({time.monotonic() - began:.1f} s)", flush=True)
+                except Exception:  # noqa: BLE001 - whatever it is, it is the answer of this check
+                    good = False
+                    print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
+                    if check in needed:
+                        break
+        finally:
+            if world:
+                world.end()
+            kafka.stop()
+    return 0 if good else 1
