@@ -25,6 +25,8 @@ std::optional<Row> kafka_noop();  // nothing where there is no Kafka
 std::optional<Row> kafka_noop_pooled();
 Row intake();
 Row dlq_status();
+Row search();
+Row replay();
 Row push();
 Row push_slow();
 std::optional<Row> sim();  // nothing where the simulation is not built

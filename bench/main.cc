@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
       {"kafka_noop_pooled", kafka_noop_pooled},
       {"intake", intake},
       {"dlq_status", dlq_status},
+      {"search", search},
+      {"replay", replay},
       {"push", push},
       {"push_slow", push_slow},
       {"sim", sim},

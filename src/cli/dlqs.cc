@@ -51,6 +51,8 @@ Ran show_dlq(const Arguments& arguments, const CliContext& context) {
       std::string text = dlqs_table(*session, {*dlq});
       if (const std::int64_t missed = dlq->integer("missed"); missed > 0)
         text += counted(missed, "record") + " were deleted by the topic's retention before they were taken in\n";
+      if (const std::int64_t expiring = dlq->integer("expiring"); expiring > 0)
+        text += counted(expiring, "record") + " not taken in will be too old for the topic within a day\n";
       return text + "its letters: bartleby letters ls -q dlq:" + shown(dlq->text("name")) + "\n";
     });
     return exit_status::kOk;

@@ -12,7 +12,34 @@ struct StoredPlace {
   std::int64_t next = 0, missed = 0;
 };
 
-void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, DlqView& dlq) {
+constexpr Duration kSoon{std::chrono::hours(24)};
+
+// Records lie in the order of their times, so a few of them tell how many are too old.
+void look_ahead(Broker& broker, const TopicPartition& tp, Duration retention, Offset taken_to,
+                const std::pair<Offset, Offset>& range, Timestamp now, DlqView& dlq) {
+  const auto leaves = [&](Offset at) -> std::optional<Timestamp> {
+    const auto records = broker.read(tp, at, 1, 1);
+    if (!records || records->empty()) return std::nullopt;
+    return records->front().timestamp + retention;
+  };
+  if (range.first >= range.second) return;
+  const auto first = leaves(range.first);
+  if (!first) return;
+  dlq.next_expiry = std::min(*first, dlq.next_expiry.value_or(*first));
+  const Offset from = std::max(taken_to, range.first);
+  Offset low = from, high = range.second;
+  while (low < high) {
+    const Offset middle(low.v + (high.v - low.v) / 2);
+    const auto at = leaves(middle);
+    if (at && *at <= now + kSoon)
+      low = next(middle);
+    else
+      high = middle;
+  }
+  dlq.expiring += std::max<std::int64_t>(low.v - from.v, 0);
+}
+
+void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, Timestamp now, DlqView& dlq) {
   const auto topic = broker.describe(dlq.state.name);
   if (!topic) return;
   dlq.partitions = topic->partitions;
@@ -21,15 +48,16 @@ void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, D
     const auto range = broker.log_range(tp);
     if (!range) continue;
     const auto cursor = cursors.find(tp);
-    const std::int64_t next = cursor == cursors.end() ? 0 : cursor->second.next;
-    dlq.lag += std::max<std::int64_t>(range->second.v - std::max(next, range->first.v), 0);
+    const std::int64_t taken_to = cursor == cursors.end() ? 0 : cursor->second.next;
+    dlq.lag += std::max<std::int64_t>(range->second.v - std::max(taken_to, range->first.v), 0);
     if (cursor != cursors.end()) dlq.missed += cursor->second.missed;
+    if (topic->retention) look_ahead(broker, tp, *topic->retention, Offset(taken_to), *range, now, dlq);
   }
 }
 
 }  // namespace
 
-Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker) {
+Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp now) {
   std::vector<DlqView> dlqs;
   std::map<TopicPartition, StoredPlace> cursors;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
@@ -41,8 +69,21 @@ Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker) {
     });
   }));
   // After the store: what came in between counts as lag, never as less than none.
-  for (DlqView& dlq : dlqs) ask(broker, cursors, dlq);
+  for (DlqView& dlq : dlqs) ask(broker, cursors, now, dlq);
   return dlqs;
+}
+
+void warn_of_expiry(Store& store, Broker& broker, Log& log, Timestamp now) {
+  const auto dlqs = dlq_views(store, broker, now);
+  if (!dlqs) return log.warning("expiry_not_looked_at", {{"error", dlqs.error().message}});
+  for (const DlqView& dlq : *dlqs)
+    if (dlq.expiring > 0)
+      log.error("letters_expiring",
+                {{"dlq", dlq.state.name},
+                 {"records", dlq.expiring},
+                 {"why",
+                  "the topic's retention deletes them within a day and they are not taken in; lines with "
+                  "intake_failed tell what is in the way"}});
 }
 
 }  // namespace bartleby

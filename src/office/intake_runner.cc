@@ -87,6 +87,7 @@ IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
     complain(command.dlq, "reading the position", position.error());
     return PositionRead{command.dlq, false, {}};
   }
+  if (options_.passed) options_.passed(command.dlq, position->value_or(IntakePosition{}).next);
   return PositionRead{command.dlq, true, *position};
 }
 
@@ -130,6 +131,7 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
                                   {"records", batch.missed},
                                   {"why", "the dlq's retention deleted them before they were read"}});
   if (report->incidents > 0) log_.error("letter_id_taken", {{"dlq", batch.dlq.topic}, {"letters", report->incidents}});
+  if (options_.passed) options_.passed(batch.dlq, batch.after.next);
   if (heard_) heard_(batch.dlq.topic, *report);
   return BatchStored{batch.dlq, true};
 }

@@ -22,6 +22,8 @@ struct IntakeOptions {
   std::string cluster;
   // Which topics are dlqs, and of what class; nothing: it is none.
   std::function<std::optional<DlqClass>(const std::string& topic)> dlq_class;
+  // Everything below this offset is taken in, and may be deleted; absent: nobody wants to know.
+  std::function<void(const TopicPartition& dlq, Offset to)> passed{};
   Duration discover{2000};  // how often topics are listed
   IntakeLimits limits{};
 };

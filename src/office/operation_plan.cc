@@ -72,7 +72,14 @@ class Planner {
     do {
       const auto page = letter_page(connection, query, now, after, kMaxPage);
       if (!page) return std::unexpected(page.error());
-      for (const StoredLetter& letter : page->letters) consider(letter);
+      for (const StoredLetter& letter : page->letters) {
+        if (request_.what_fits && chosen_.size() >= limits_.letters) {
+          report_.warnings.push_back("there are more than " + std::to_string(limits_.letters) +
+                                     " letters; ask again for the others");
+          return {};
+        }
+        consider(letter);
+      }
       if (chosen_.size() > limits_.letters)
         return fail(ErrorCode::kTooLarge, "the selection has more than " + std::to_string(limits_.letters) +
                                               " letters; make it narrower, with since: and before:");
@@ -203,6 +210,7 @@ class Planner {
     if (!next_state(letter.state, cause_of(request_.kind))) return exclude("it is " + std::string(name(letter.state)));
     if (request_.kind == OperationKind::kRestore && letter.state == LetterState::kArchived)
       return exclude("archived letters are restored from their archive");
+    if (letter.attempts < request_.min_attempts) return exclude("its retries are not exhausted");
     Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v};
     if (request_.kind == OperationKind::kReplay) {
       if (letter.replays >= limits_.max_replays) return exclude("max replays");

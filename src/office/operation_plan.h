@@ -21,7 +21,9 @@ struct OperationRequest {
   OperationKind kind = OperationKind::kReplay;
   std::optional<Query> query;  // one of the two
   std::vector<std::string> ids;
-  OperationSettings settings;  // `selection`, `known_before` and `came_back_before` are set by the plan
+  std::uint32_t min_attempts = 0;  // letters with fewer are left out
+  bool what_fits = false;          // of more than one operation takes: as many as it does, not an error
+  OperationSettings settings;      // `selection`, `known_before` and `came_back_before` are set by the plan
 };
 
 // Who reads a topic, as far as this process knows.

@@ -1,6 +1,7 @@
 // What a worker is asked and told from other threads: carried out by its own between two turns.
 #include <algorithm>
 #include <future>
+#include <optional>
 
 #include "codec/lane.h"
 #include "runtime/worker.h"
@@ -21,6 +22,14 @@ PartitionStatus partition_status(const PartitionEngine& p, const TopicPartition&
   part.held = p.held();
   part.in_memory = p.in_memory();
   return part;
+}
+
+// Where the group is, as the broker has it.
+std::optional<Offset> begin_of(Broker& broker, const std::string& group, const TopicPartition& tp) {
+  const auto offsets = broker.group_offsets(group, {tp.topic});
+  if (!offsets) return std::nullopt;
+  const auto found = std::ranges::find(*offsets, tp, &CommittedOffset::tp);
+  return found == offsets->end() ? std::nullopt : found->offset;
 }
 
 }  // namespace
@@ -100,6 +109,8 @@ Result<WorkerStatus> Worker::status() {
   for (PartitionStatus& p : s->partitions) {  // asked here: the worker's thread must not wait for the broker
     const auto range = broker_.log_range(p.tp);
     p.log_end = range ? range->second : p.frontier;
+    // The engine does not know yet where it begins, and 0 would make the whole topic lag.
+    if (p.state == "taking over") p.committed = p.frontier = begin_of(broker_, s->group, p.tp).value_or(p.log_end);
     p.lag = std::max<std::int64_t>(0, p.log_end.v - p.committed.v);
     const auto waiting = static_cast<std::int64_t>(p.parked + p.held);
     p.effective_lag = std::max<std::int64_t>(0, p.log_end.v - p.frontier.v) +

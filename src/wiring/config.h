@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "codec/match.h"
 #include "engine/config.h"
+#include "model/operation_facts.h"
 #include "office/retention.h"
 #include "server/access_options.h"
 #include "wiring/config_check.h"
@@ -111,8 +112,18 @@ struct HeartbeatConfig {
   std::map<std::string, std::uint32_t> expect;  // worker → live instances
 };
 
+// How letters are replayed where nobody says otherwise.
+struct ReplayConfig {
+  std::uint32_t rate = 0;    // letters per second; 0: as fast as it goes
+  std::uint32_t canary = 0;  // 0: none
+  HaltRule halt;
+  std::uint32_t max_replays = 0;
+  std::vector<std::string> targets;  // topics that they may be sent to beside their own
+};
+
 struct OfficeConfig {
   std::string archive_dir;
+  ReplayConfig replay;
   Duration undo{};
   std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
 

@@ -61,6 +61,10 @@ bool is_value(const ConfigNode& node, const Key& key) {
       const auto percent = parse_percent(text);
       return percent && within(*percent, key);
     }
+    case KeyType::kRate: {
+      const auto rate = parse_rate(text);
+      return rate && within(*rate, key);
+    }
     case KeyType::kChoice:
     case KeyType::kChoices: {
       const auto choices = choices_of(key);

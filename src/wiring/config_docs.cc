@@ -36,9 +36,9 @@ variable changes one, it makes none. A variable that fits no key, or two, is a m
 empty), `${file:/run/secrets/x}` (its content, without the newline at its end; never shown). A value that is one such
 expansion and nothing else gets its type from what came out. `$${` stands for `${`.
 
-**Values.** Durations: `250ms 10s 5m 1h 30d`. Sizes: `512B 64KB 2MB 1GB`, in powers of two. Percentages: `50%`. Whole
-numbers and true or false stand without quotes. Files: at most 1 MB of UTF-8, 32 levels, anchors and aliases allowed,
-merge keys (`<<`) and tags not.
+**Values.** Durations: `250ms 10s 5m 1h 30d`. Sizes: `512B 64KB 2MB 1GB`, in powers of two. Percentages: `50%`. Rates:
+`50/s`. Whole numbers and true or false stand without quotes. Files: at most 1 MB of UTF-8, 32 levels, anchors and
+aliases allowed, merge keys (`<<`) and tags not.
 
 ## How settings of a worker come together
 

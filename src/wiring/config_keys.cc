@@ -100,6 +100,22 @@ constexpr std::array kKeys{
         "that hold the guarantees are refused with the reason."},
     Key{.path = "brokers.*.kafka.properties.*", .type = KeyType::kText, .text = "One property.", .secret = true},
     Key{.path = "office", .text = "What the office does with letters, and what people see of them."},
+    Key{.path = "office.replay", .text = "How letters are replayed where the request does not say it."},
+    Key{.path = "office.replay.rate", .type = KeyType::kRate, .fallback = "50/s",
+        .text = "Letters of one replay; 0/s: as fast as it goes.", .min = 0, .max = 1000000},
+    Key{.path = "office.replay.canary", .type = KeyType::kNumber, .fallback = "10",
+        .text = "So many letters go first, and what becomes of all of them is awaited; 0: none.", .min = 0,
+        .max = 1000000},
+    Key{.path = "office.replay.halt", .text = "When a replay stops by itself."},
+    Key{.path = "office.replay.halt.came_back", .type = KeyType::kPercent, .fallback = "5%",
+        .text = "When more than this part of the known outcomes came back; 100%: never.", .min = 0, .max = 100},
+    Key{.path = "office.replay.halt.of", .type = KeyType::kNumber, .fallback = "20",
+        .text = "Outcomes that must be known before it is judged; the canary is judged whatever it is.", .min = 1,
+        .max = 1000000},
+    Key{.path = "office.replay.max_replays", .type = KeyType::kNumber, .fallback = "5",
+        .text = "A letter that was replayed so often is not sent again.", .min = 1, .max = 1000},
+    Key{.path = "office.replay.targets", .type = KeyType::kNames, .fallback = "[]",
+        .text = "Topics that letters may be sent to (`--to`) beside the one they came from.", .may_be_empty = true},
     Key{.path = "office.undo", .type = KeyType::kDuration, .fallback = "72h",
         .text = "How long a discarded letter can be restored; then it is deleted.", .min = 0, .max = 365 * kDay},
     Key{.path = "office.archive", .text = "Where letters go that nobody dealt with in time."},
@@ -334,6 +350,7 @@ std::string range(const Key& key, std::string (*text)(std::int64_t)) {
 
 std::string plain(std::int64_t number) { return std::to_string(number); }
 std::string percent(std::int64_t number) { return std::to_string(number) + "%"; }
+std::string rate(std::int64_t number) { return std::to_string(number) + "/s"; }
 std::string duration(std::int64_t number) { return duration_text(Duration(number)); }
 std::string size(std::int64_t number) { return size_text(static_cast<std::uint64_t>(number)); }
 
@@ -385,6 +402,8 @@ std::string wanted(const Key& key) {
       return "a duration" + range(key, duration);
     case KeyType::kPercent:
       return "a percentage" + range(key, percent);
+    case KeyType::kRate:
+      return "a rate" + range(key, rate);
     case KeyType::kChoice: {
       std::vector<std::string> choices = choices_of(key);
       const std::string last = std::move(choices.back());

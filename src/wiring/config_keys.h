@@ -21,6 +21,7 @@ enum class KeyType : std::uint8_t {
   kSize,
   kDuration,
   kPercent,
+  kRate,  // `50/s`
   kChoice,
   kText,
   kName,      // letters, digits, . _ -

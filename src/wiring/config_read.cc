@@ -257,11 +257,23 @@ RedactionRules read_redaction(const ConfigNode& root) {
   return out;
 }
 
+ReplayConfig read_replay(const ConfigNode& node) {
+  ReplayConfig out;
+  out.rate = *parse_rate(text(node, "rate"));
+  out.canary = small(node, "canary");
+  const ConfigNode& halt = at(node, "halt");
+  out.halt = {percent(halt, "came_back"), small(halt, "of")};
+  out.max_replays = small(node, "max_replays");
+  out.targets = texts(at(node, "targets"));
+  return out;
+}
+
 }  // namespace
 
 OfficeConfig read_office(const ConfigNode& resolved) {
   OfficeConfig out;
   const ConfigNode& office = at(resolved, "office");
+  out.replay = read_replay(at(office, "replay"));
   out.undo = duration(office, "undo");
   const ConfigNode* archive = office.find("archive");
   const ConfigNode* dir = archive == nullptr ? nullptr : archive->find("dir");

@@ -47,6 +47,13 @@ bool is_ipv4_loopback(std::string_view host) {
   return true;
 }
 
+std::optional<std::uint32_t> number_before(std::string_view text, std::string_view unit) {
+  if (!text.ends_with(unit)) return std::nullopt;
+  const auto value = parse_number(text.substr(0, text.size() - unit.size()));
+  if (!value || *value < 0 || *value > 1000000) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
 }  // namespace
 
 bool Address::loopback() const { return host == "localhost" || host == "::1" || is_ipv4_loopback(host); }
@@ -71,12 +78,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(*number * unit->factor);
 }
 
-std::optional<std::uint32_t> parse_percent(std::string_view text) {
-  if (!text.ends_with('%')) return std::nullopt;
-  const auto value = parse_number(text.substr(0, text.size() - 1));
-  if (!value || *value < 0 || *value > 1000000) return std::nullopt;
-  return static_cast<std::uint32_t>(*value);
-}
+std::optional<std::uint32_t> parse_percent(std::string_view text) { return number_before(text, "%"); }
+std::optional<std::uint32_t> parse_rate(std::string_view text) { return number_before(text, "/s"); }
 
 std::optional<bool> parse_bool(std::string_view text) {
   if (text == "true" || text == "True" || text == "TRUE") return true;

@@ -1,5 +1,5 @@
-// The words of a configuration: sizes `2MB` (2 × 2^20), percentages `50%`, addresses, URLs, JSON pointers, templates;
-// durations are those of the codec. Text in, value out; nullopt where it is no such thing.
+// The words of a configuration: sizes `2MB` (2 × 2^20), percentages `50%`, rates `50/s`, addresses, URLs, JSON
+// pointers, templates; durations are those of the codec. Text in, value out; nullopt where it is no such thing.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ struct StartPoint {
 std::optional<std::int64_t> parse_number(std::string_view text);
 std::optional<std::uint64_t> parse_size(std::string_view text);
 std::optional<std::uint32_t> parse_percent(std::string_view text);
+std::optional<std::uint32_t> parse_rate(std::string_view text);  // per second
 std::optional<bool> parse_bool(std::string_view text);
 std::optional<Address> parse_address(std::string_view text);
 std::optional<StartPoint> parse_start(std::string_view text);

@@ -2,6 +2,8 @@
 
 #include "adapters/archive/files/file_archive.h"
 #include "adapters/store/sqlite/sqlite_store.h"
+#include "office/dlq_view.h"
+#include "ports/log_keeper.h"
 #include "wiring/office_key.h"
 
 namespace bartleby {
@@ -21,13 +23,17 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   options.dlq_class = [self = office.get()](const std::string& topic) {
     return self->is_dlq(topic) ? std::optional(self->rule_of(topic).dlq_class) : std::nullopt;
   };
+  // A log of our own waits with deleting until intake has seen it; others cannot.
+  if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
+    options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };
   office->intake_ = std::make_unique<IntakeRunner>(
       broker, *office->store_, log, clock, std::move(options),
       [self = office.get()](const std::string& dlq, const IntakeReport& report) { self->news_.heard(dlq, report); });
   office->archive_ = std::make_unique<FileArchive>(config.office.archive_dir);
   office->chores_ = std::make_unique<Chores>(
       *office->store_, office->news_, log, clock, config.advertise,
-      [self = office.get(), holder = config.advertise](Timestamp now) {
+      [self = office.get(), &broker, &log, holder = config.advertise](Timestamp now) {
+        warn_of_expiry(*self->store_, broker, log, now);
         return keep_tidy(
             *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, holder, now);
       });
@@ -36,7 +42,13 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   office->runner_ = std::make_unique<OperationRunner>(broker, *office->store_, log, clock, std::move(running));
   OperationsOptions operations;
   operations.readers = [self = office.get()](const std::string& topic) { return self->readers_of(topic); };
+  const ReplayConfig& replay = config.office.replay;
+  operations.defaults.rate = replay.rate;
+  operations.defaults.canary = replay.canary;
+  operations.defaults.halt = replay.halt;
   operations.defaults.undo = config.office.undo;
+  operations.limits.max_replays = replay.max_replays;
+  operations.limits.targets = replay.targets;
   operations.new_id = [] { return "op_" + random_hex(); };
   operations.wake = [self = office.get()] { self->runner_->wake(); };
   office->operations_ = std::make_unique<Operations>(*office->store_, clock, std::move(operations));

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -194,6 +195,55 @@ def dead_jobs_are_requeued_and_deleted(program):
         other.end()
 
 
+def very_many_dead_jobs_are_deleted_by_an_operation(program):
+    with tempfile.TemporaryDirectory() as folder, Broker(program, folder) as broker:
+        hook = Hook()
+        hook.down = True
+        broker.setup(hook.url)
+        broker.broadcast("x")
+        wait_for("a dead job", lambda: sum(broker.dead().values()) == 1, 60)
+        broker.server.terminate()
+        # More of it, and five that have retries left.
+        store = sqlite3.connect(pathlib.Path(folder, "data/office.db"))
+        first = store.execute("SELECT next FROM numbers WHERE name = 'letter'").fetchone()[0]
+        more = 10004
+        new = {"seq": "s.n", "id": "'ltr_x' || s.n", "lineage": "'msg_x' || s.n", "dlq_offset": "1000 + s.n",
+               "origin_offset": "1000 + s.n", "job_offset": "1000 + s.n",
+               "attempts": f"CASE WHEN s.n < {first + 5} THEN 1 ELSE l.attempts END"}
+        columns = [row[1] for row in store.execute("PRAGMA table_info(letters)")]
+        values = ", ".join(new.get(name, "l." + name) for name in columns)
+        numbers = f"SELECT {first} UNION ALL SELECT n + 1 FROM s WHERE n < {first + more - 1}"
+        store.execute(f"WITH RECURSIVE s(n) AS ({numbers})"
+                      f" INSERT INTO letters({', '.join(columns)}) SELECT {values} FROM letters l, s")
+        store.execute("UPDATE numbers SET next = next + ? WHERE name = 'letter'", (more,))
+        store.execute("UPDATE counters SET letters = letters + ? WHERE state = 0", (more,))
+        store.execute("UPDATE dlq_summary SET dead_count = dead_count + ?", (more,))
+        store.execute("UPDATE issues SET open = open + ?, total = total + ?", (more, more))
+        store.commit()
+        store.close()
+        broker.server.start()
+        assert sum(broker.dead().values()) == more + 1 == broker.gauge()
+        dlq = "/channel/order-events/consumer/payment-service/dlq"
+        operation = broker.call("DELETE", dlq, None, BOTH, 202)
+        assert operation["kind"] == "purge" and operation["letters"] == more - 4, operation
+        assert operation["excluded"] == [{"why": "its retries are not exhausted", "count": 5}], operation
+        at = f"/api/v1/operations/{operation['id']}"
+        seen = set()
+
+        def over():
+            seen.add(sum(broker.dead().values()))
+            return broker.call("GET", at, wanted=200)["state"] == "done"
+        wait_for("the operation to be over", over, 120)
+        assert sum(broker.dead().values()) == 5 == broker.gauge(), seen
+        assert all(5 <= count <= more + 1 for count in seen), seen
+        assert broker.call("DELETE", dlq, None, BOTH, 200) == {"deletedCount": 0}
+        assert broker.call("GET", "/api/v1/audit:verify", wanted=200)["good"]
+        store = sqlite3.connect(f"file:{folder}/data/office.db?mode=ro", uri=True)
+        assert store.execute("SELECT count(*) FROM job WHERE status = 1004").fetchone() == (5,)
+        store.close()
+        hook.end()
+
+
 def consumers_come_and_go(program):
     with tempfile.TemporaryDirectory() as folder, Broker(program, folder) as broker:
         hook, second = Hook(), Hook()
@@ -313,7 +363,8 @@ def run_count(server):
 
 
 def main():
-    return run_checks([a_message_reaches_every_consumer, dead_jobs_are_requeued_and_deleted, consumers_come_and_go,
+    return run_checks([a_message_reaches_every_consumer, dead_jobs_are_requeued_and_deleted,
+                       very_many_dead_jobs_are_deleted_by_an_operation, consumers_come_and_go,
                        a_broadcast_is_taken_once, the_example_and_the_command_line, every_route_was_answered],
                       pathlib.Path(sys.argv[1]).resolve())
 

@@ -11,10 +11,11 @@ import pathlib
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from api import Events, claimed, letters_found, send, served  # noqa: E402
-from processes import run_checks, wait_for  # noqa: E402
+from processes import Bartleby, run_checks, wait_for  # noqa: E402
 
 REJECT = '{"outcome": "reject", "error": {"type": "Boo", "message": "number 17"}}'
 
@@ -206,8 +207,41 @@ def commands(program):
         assert "letters ls -q dlq:pulled.dlq" in run("dlqs", "show", "pulled.dlq")
 
 
+LATEST = """
+workers:
+  late: {topics: [busy], start: latest, handler: {pull: {}}}
+"""
+
+
+def what_a_group_never_wanted_is_no_lag(program):
+    with tempfile.TemporaryDirectory() as folder:
+        before = Bartleby(program, folder).start()
+        for n in range(50):
+            assert before.call("POST", "/api/v1/topics/busy/messages", body=f"{n}")[0] in (200, 201)
+        assert before.terminate() == 0
+        config = pathlib.Path(folder, "w.yaml")
+        config.write_text(LATEST)
+        bartleby = Bartleby(program, folder, ["-c", str(config)]).start()
+
+        def lag(name):
+            page = bartleby.get("/metrics").decode().splitlines()
+            return {line.rpartition(" ")[2] for line in page if line.startswith(name + "{")}
+        try:
+            names = ("kafka_consumer_lag", "bartleby_consumer_effective_lag", "worker_consumer_lag")
+            wait_for("the worker to be counted", lambda: all(lag(name) for name in names))
+            seen = set()
+            for _ in range(20):
+                seen |= set().union(*(lag(name) for name in names))
+            assert seen == {"0"}, seen
+            assert bartleby.call("POST", "/api/v1/topics/busy/messages", body="new")[0] in (200, 201)
+            wait_for("one message of lag", lambda: lag("kafka_consumer_lag") == {"1"})
+        finally:
+            bartleby.end()
+
+
 def main():
-    return run_checks([letters_and_issues, jobs, events, commands], pathlib.Path(sys.argv[1]).resolve())
+    return run_checks([letters_and_issues, jobs, events, commands, what_a_group_never_wanted_is_no_lag],
+                      pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

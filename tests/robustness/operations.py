@@ -10,10 +10,11 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from api import Events, claimed, letters_found, send, served  # noqa: E402
-from processes import run_checks, wait_for  # noqa: E402
+from api import Checked, Events, claimed, letters_found, send, served  # noqa: E402
+from processes import Bartleby, free_port, run_checks, wait_for  # noqa: E402
 
 REJECT = '{"outcome": "reject", "error": {"type": "Boo", "message": "number 17"}}'
 DONE = '{"outcome": "done"}'
@@ -214,6 +215,85 @@ def commands(api):
     assert run("audit", "verify").endswith("all as they were written\n")
 
 
+SETTINGS = """
+office: {replay: {rate: 7/s, canary: 3, halt: {came_back: 40%, of: 9}, max_replays: 1, targets: [elsewhere]}}
+workers:
+  pulled: {handler: {pull: {}}, retry: {max_attempts: 1}, guard: null}
+"""
+
+
+def settings_of_the_file(program):
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder, "w.yaml")
+        config.write_text(SETTINGS)
+        bartleby = Bartleby(program, folder, ["-c", str(config)]).start()
+        try:
+            api = Checked(bartleby)
+            first, second = dead(api, [b"1", b"2"])
+            plan = post(api, "/api/v1/operations", {"kind": "replay", "q": ""})[1]
+            shown = {name: plan[name] for name in ("rate", "canary", "halt")}
+            assert shown == {"rate": 7, "canary": 3, "halt": {"came_back": 40, "of": 9}}, plan
+            plan = post(api, "/api/v1/operations", {"kind": "replay", "q": "", "rate": 9, "halt": {"of": 2}})[1]
+            assert plan["rate"] == 9 and plan["halt"] == {"came_back": 40, "of": 2}, "what is said wins"
+            # Only where the file allows it.
+            assert api.bartleby.call("POST", "/api/v1/topics/elsewhere/messages", body="x")[0] in (200, 201)
+            status, answer = post(api, f"/api/v1/letters/{first}:replay", {"to": "elsewhere"})
+            assert status == 200 and answer["to"]["topic"] == "elsewhere", answer
+            status, answer = post(api, f"/api/v1/letters/{second}:replay", {"to": "pulled.dlq"})
+            assert status == 422 and "targets" in answer["detail"], answer
+            # Once, and not again.
+            assert post(api, f"/api/v1/letters/{second}:replay")[0] == 200
+            finish(api)
+            wait_for("it to come back", lambda: letter(api, second)["replays"] == 1)
+            status, answer = post(api, f"/api/v1/letters/{second}:replay")
+            assert status == 409 and "max replays" in answer["detail"], answer
+        finally:
+            bartleby.end()
+
+
+TWO_PARTITIONS = """
+channels: {{pair: {{token: "12345678", partitions: 2, consumers: {{one: {{token: "12345678",
+  url: "http://127.0.0.1:{port}/", retry: {{max_attempts: 1}}}}}}}}}}
+workers:
+  pair: {{topics: [pair], group: two, handler: {{http: {{url: "http://127.0.0.1:{port}/"}}}}, guard: null,
+    dead_letter: {{topic: "{{topic}}.two.dlq"}}, retry: {{max_attempts: 1}}}}
+"""
+
+
+def an_offset_that_means_several_letters(program):
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder, "w.yaml")
+        config.write_text(TWO_PARTITIONS.format(port=free_port()))  # where nobody listens
+        bartleby = Bartleby(program, folder, ["-c", str(config)]).start()
+        try:
+            api = Checked(bartleby)
+            lines = "".join(json.dumps({"key": f"k{n}", "value": "x"}) + "\n" for n in range(8))
+            status, answer = bartleby.call("POST", "/api/v1/topics/pair/messages", lines,
+                                           {"Content-Type": "application/x-ndjson"})
+            assert status == 200, answer
+            wait_for("the letters", lambda: letters_found(api)["count"]["value"] == 16)
+            dlqs = {item["dlq"]["topic"] for item in letters_found(api)["items"]}
+            assert len(dlqs) == 2 and "pair.two.dlq" in dlqs, dlqs
+            # In one dlq: the partition is missing.
+            for call in (lambda: api.call("DELETE", "/internal/v1/dlq/pair.two.dlq/0"),
+                         lambda: post(api, "/internal/v1/dlq/replay", {"topic": "pair.two.dlq", "offset": 0})):
+                status, answer = call()
+                assert status == 409 and answer["type"] == "/problems/ambiguous-offset", answer
+                assert answer["errors"][0]["pointer"] == "/partition" and "partition" in answer["detail"], answer
+                places = [(one["dlq"]["topic"], one["dlq"]["partition"], one["dlq"]["offset"], one["state"])
+                          for one in answer["candidates"]]
+                assert sorted(places) == [("pair.two.dlq", p, 0, "open") for p in (0, 1)], places
+            # In two dlqs of one topic: the partition alone does not tell.
+            status, answer = api.call("DELETE", "/internal/v1/dlq/pair/0?partition=1")
+            assert status == 409 and len(answer["candidates"]) == 2 and "name the dlq" in answer["detail"], answer
+            assert {one["dlq"]["topic"] for one in answer["candidates"]} == dlqs, answer
+            assert letters_found(api, "state:open")["count"]["value"] == 16, "nothing was done by guessing"
+            status, answer = api.call("DELETE", "/internal/v1/dlq/pair.two.dlq/0?partition=1")
+            assert status == 200 and answer["state"] == "discarded", answer
+        finally:
+            bartleby.end()
+
+
 def main():
     def on_a_server(check):
         @functools.wraps(check)
@@ -223,6 +303,7 @@ def main():
         return run
 
     checks = [on_a_server(check) for check in (one_letter, by_place, plans, commands)]
+    checks += [settings_of_the_file, an_offset_that_means_several_letters]
     return run_checks(checks, pathlib.Path(sys.argv[1]).resolve())
 
 

@@ -69,6 +69,25 @@ TEST(Config, WithoutAnythingIsAnEmbeddedLogAndAServerOnLoopback) {
   EXPECT_TRUE(loaded->workers.empty());
 }
 
+TEST(Config, HowLettersAreReplayedIsSaidOnceForAll) {
+  const ReplayConfig unsaid = load(ConfigSources{})->office.replay;
+  EXPECT_EQ(unsaid.rate, 50U);
+  EXPECT_EQ(unsaid.canary, 10U);
+  EXPECT_EQ(unsaid.halt, (HaltRule{5, 20}));
+  EXPECT_EQ(unsaid.max_replays, 5U);
+  EXPECT_TRUE(unsaid.targets.empty());
+  const ReplayConfig said = good(
+                                "office: {replay: {rate: 200/s, canary: 0, halt: {came_back: 50%, of: 7}, "
+                                "max_replays: 2, targets: [orders.again, mails]}}")
+                                .office.replay;
+  EXPECT_EQ(said.rate, 200U);
+  EXPECT_EQ(said.canary, 0U);
+  EXPECT_EQ(said.halt, (HaltRule{50, 7}));
+  EXPECT_EQ(said.max_replays, 2U);
+  EXPECT_EQ(said.targets, (std::vector<std::string>{"orders.again", "mails"}));
+  EXPECT_EQ(good("office: {replay: {rate: 0/s}}").office.replay.halt, (HaltRule{5, 20})) << "the rest stays as it is";
+}
+
 TEST(Config, AnEmptyFileSaysNothing) {
   for (const char* text : {"", "\n", "# nothing\n", "---\n", "{}", "null", "workers: {}", "workers:\n", "\xef\xbb\xbf"})
     EXPECT_TRUE(good(text).workers.empty()) << text;

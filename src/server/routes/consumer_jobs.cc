@@ -15,8 +15,7 @@ namespace bartleby {
 namespace {
 
 constexpr std::string_view kList = "dead jobs";
-constexpr std::size_t kSlice = 10000;  // letters in one transaction
-constexpr std::size_t kMostSlices = 10;
+constexpr std::int64_t kAtOnce = 10000;  // letters in one transaction
 
 constexpr std::string_view kJob = R"({"$ref": "#/components/schemas/Job"})";
 constexpr std::string_view kJobs = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Job"})");
@@ -24,8 +23,8 @@ constexpr std::string_view kRequeued = R"({"type": "object", "required": ["reque
   "additionalProperties": false, "properties": {"requeuedCount": {"type": "integer"},
     "operation": {"type": "string", "description": "that carries it out"}}})";
 constexpr std::string_view kDeleted = R"({"type": "object", "required": ["deletedCount"],
-  "additionalProperties": false, "properties": {"deletedCount": {"type": "integer"},
-    "more": {"type": "boolean", "description": "there are others: ask again"}}})";
+  "additionalProperties": false, "properties": {"deletedCount": {"type": "integer"}}})";
+constexpr std::string_view kOperation = R"({"$ref": "#/components/schemas/Operation"})";
 
 Query dead_of(const Consumer& consumer) {
   Query query;
@@ -114,7 +113,25 @@ Response requeue_all(const Services& services, const Request& request) {
   return requeue(services, request, std::move(wanted));
 }
 
-// One transaction for each slice: letters, counters, summary and audit together.
+// Too many for one transaction: an operation deletes them in slices, each with its counters, summary and audit.
+Response delete_many(const Services& services, const Query& query, std::uint32_t max, const Actor& actor) {
+  OperationRequest wanted;
+  wanted.kind = OperationKind::kPurge;
+  wanted.query = query;
+  wanted.min_attempts = max;
+  wanted.what_fits = true;
+  wanted.settings = services.operations->defaults();
+  const auto plan = services.operations->plan(wanted, actor);
+  if (!plan) return plan.error().code == ErrorCode::kUnavailable ? store_problem(plan.error()) : problem(plan.error());
+  const auto started = services.operations->start(plan->id, actor);
+  if (!started) return store_problem(started.error());
+  if (started->result != OperationChange::kDone) return operation_refused(*started, plan->id, OperationCause::kStart);
+  Response answer = json_response(operation_json(started->operation), 202);
+  answer.headers.emplace_back("Location", "/api/v1/operations/" + plan->id);
+  return answer;
+}
+
+// Letters, counters, summary and audit in one transaction, where they are not too many.
 Response delete_all(const Services& services, const Request& request) {
   const auto found = open_consumer(services, request, Tokens::kBoth);
   if (!found) return found.error();
@@ -123,37 +140,30 @@ Response delete_all(const Services& services, const Request& request) {
   const Timestamp now = services.clock->now().wall;
   const Actor actor = actor_of(request, "deleted by the consumer");
   std::int64_t deleted = 0;
-  bool more = true;
-  std::optional<LetterCursor> after;
-  for (std::size_t slice = 0; slice < kMostSlices && more; ++slice) {
-    std::int64_t here = 0;
-    const auto written = change_letters(*services.store, actor, now, [&](LetterChanges& changes) -> Result<void> {
-      here = 0;
-      std::size_t looked_at = 0;
-      std::optional<LetterCursor> at = after;
-      while (looked_at < kSlice) {
-        const auto page = letter_page(changes.connection(), query, now, at, kMaxPage);
-        if (!page) return std::unexpected(page.error());
-        for (const StoredLetter& letter : page->letters) {
-          if (letter.attempts < max) continue;
-          const auto changed = changes.change(letter.seq, {.state = LetterState::kOpen}, LetterCause::kPurge);
-          if (!changed) return std::unexpected(changed.error());
-          if (changed->result == ChangeResult::kDone) ++here;
-        }
-        looked_at += page->letters.size();
-        at = page->next;
-        if (!at) break;
+  bool too_many = false;
+  const auto written = change_letters(*services.store, actor, now, [&](LetterChanges& changes) -> Result<void> {
+    deleted = 0;
+    const auto count = count_letters(changes.connection(), query, now);
+    if (!count) return std::unexpected(count.error());
+    too_many = !count->exact || count->value > kAtOnce;
+    std::optional<LetterCursor> after;
+    do {
+      if (too_many) return {};
+      const auto page = letter_page(changes.connection(), query, now, after, kMaxPage);
+      if (!page) return std::unexpected(page.error());
+      for (const StoredLetter& letter : page->letters) {
+        if (letter.attempts < max) continue;
+        const auto changed = changes.change(letter.seq, {.state = LetterState::kOpen}, LetterCause::kPurge);
+        if (!changed) return std::unexpected(changed.error());
+        if (changed->result == ChangeResult::kDone) ++deleted;
       }
-      more = at.has_value();
-      after = at;
-      return {};
-    });
-    if (!written) return store_problem(written.error());
-    deleted += here;
-  }
-  json::object body{{"deletedCount", deleted}};
-  if (more) body["more"] = true;
-  return json_response(body);
+      after = page->next;
+    } while (after);
+    return {};
+  });
+  if (!written) return store_problem(written.error());
+  if (too_many) return delete_many(services, query, max, actor);
+  return json_response(json::object{{"deletedCount", deleted}});
 }
 
 struct OpenJob {
@@ -235,7 +245,10 @@ void add_consumer_job_routes(Router& router, const Services& services) {
       {.access = both, .summary = "Send all its dead jobs again, to it alone", .success = 202, .answer = kRequeued},
       [&services](Request& request) { return requeue_all(services, request); });
   router.add("DELETE", dlq,
-             {.access = both, .summary = "Delete its dead jobs whose retries are exhausted", .answer = kDeleted},
+             {.access = both,
+              .summary = "Delete its dead jobs whose retries are exhausted",
+              .answer = kDeleted,
+              .others = {{202, "More than 10,000: the operation deletes them in slices", kOperation}}},
              [&services](Request& request) { return delete_all(services, request); });
   router.add("GET", job, {.access = both, .summary = "One job", .answer = kJob},
              [&services](Request& request) { return show_job(services, request); });

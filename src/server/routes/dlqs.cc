@@ -19,11 +19,13 @@ json::object dlq_json(const DlqView& dlq) {
   out["partitions"] = dlq.partitions;
   out["intake_lag"] = dlq.lag;
   out["missed"] = dlq.missed;
+  out["expiring"] = dlq.expiring;
+  out["next_expiry"] = json_time(dlq.next_expiry);
   return out;
 }
 
 Response list_dlqs(const Services& services) {
-  const auto dlqs = dlq_views(*services.store, *services.broker);
+  const auto dlqs = dlq_views(*services.store, *services.broker, services.clock->now().wall);
   if (!dlqs) return store_problem(dlqs.error());
   json::array items;
   for (const DlqView& dlq : *dlqs) items.push_back(dlq_json(dlq));
@@ -31,7 +33,7 @@ Response list_dlqs(const Services& services) {
 }
 
 Response show_dlq(const Services& services, const Request& request) {
-  const auto dlqs = dlq_views(*services.store, *services.broker);
+  const auto dlqs = dlq_views(*services.store, *services.broker, services.clock->now().wall);
   if (!dlqs) return store_problem(dlqs.error());
   for (const DlqView& dlq : *dlqs)
     if (dlq.state.name == request.parameter("name")) return json_response(dlq_json(dlq));

@@ -106,11 +106,14 @@ std::expected<std::string, Response> letter_at(const Services& services, const s
   json::array candidates;
   for (const StoredLetter& letter : found)
     candidates.push_back(json::object{{"id", letter.id}, {"state", name(letter.state)}, {"dlq", place_json(letter)}});
-  return std::unexpected(with_member(
-      problem(ProblemType::kAmbiguousOffset,
-              std::to_string(found.size()) + " letters lie at offset " + std::to_string(offset) + "; say the partition",
-              {{"/partition", "is needed here"}}),
-      "candidates", std::move(candidates)));
+  const bool one_dlq = std::ranges::all_of(
+      found, [&](const StoredLetter& letter) { return letter.shelf.dlq == found.front().shelf.dlq; });
+  const std::string detail = std::to_string(found.size()) + " letters lie at offset " + std::to_string(offset) +
+                             (one_dlq ? "; say the partition" : "; name the dlq");
+  return std::unexpected(
+      with_member(problem(ProblemType::kAmbiguousOffset, detail,
+                          {{one_dlq ? "/partition" : "/topic", one_dlq ? "is needed here" : "has several dlqs"}}),
+                  "candidates", std::move(candidates)));
 }
 
 Query query_of(Connection& connection, const std::string& topic, Result<void>& read) {

@@ -25,6 +25,9 @@ void dlqs(MetricsText& out, const std::vector<DlqView>& dlqs, const News& news) 
     if (dlq.state.oldest) out.sample({{"dlq", dlq.state.name}}, count(ms(*dlq.state.oldest)) / 1000);
   out.family("bartleby_intake_lag", "gauge", "Records of the dlq that are not taken in yet");
   for (const DlqView& dlq : dlqs) out.sample({{"dlq", dlq.state.name}}, count(dlq.lag));
+  out.family("bartleby_letters_expiring", "gauge",
+             "Records of the dlq that its retention deletes within 24 h and that are not taken in yet");
+  for (const DlqView& dlq : dlqs) out.sample({{"dlq", dlq.state.name}}, count(dlq.expiring));
   const auto taken = news.taken_in();
   out.family("bartleby_letters_taken_in_total", "counter", "Letters, later lives included, that were taken in");
   for (const DlqView& dlq : dlqs) {
@@ -54,7 +57,7 @@ void operations(MetricsText& out, const OperationsByState* there, const Operatio
 
 void office_metrics(MetricsText& out, const Services& services) {
   std::vector<DlqView> views;
-  if (auto found = dlq_views(*services.store, *services.broker)) views = std::move(*found);
+  if (auto found = dlq_views(*services.store, *services.broker, services.clock->now().wall)) views = std::move(*found);
   IssueCounts issues{};
   std::vector<ConsumerStatus> consumers;
   OperationsByState operations_there{};

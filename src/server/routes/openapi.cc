@@ -70,13 +70,16 @@ constexpr std::string_view kSchemas = R"({
           "additionalProperties": false, "properties": {"name": {"type": "string"}, "value": {"type": "string"},
             "letters": {"type": "integer"}}}}}}}},
   "Dlq": {"type": "object", "additionalProperties": false,
-    "required": ["name", "class", "open", "letters", "oldest", "partitions", "intake_lag", "missed"], "properties": {
+    "required": ["name", "class", "open", "letters", "oldest", "partitions", "intake_lag", "missed", "expiring",
+      "next_expiry"], "properties": {
       "name": {"type": "string"}, "class": {"enum": ["normal", "financial"]}, "open": {"type": "integer"},
       "letters": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "by state"},
       "oldest": {"type": ["string", "null"], "description": "death of the oldest open letter"},
       "partitions": {"type": "integer", "description": "0: the topic is gone"},
       "intake_lag": {"type": "integer", "description": "records that are not taken in yet"},
-      "missed": {"type": "integer", "description": "records that retention deleted before they were taken in"}}},
+      "missed": {"type": "integer", "description": "records that retention deleted before they were taken in"},
+      "expiring": {"type": "integer", "description": "records not taken in that retention deletes within 24 h"},
+      "next_expiry": {"type": ["string", "null"], "description": "when retention deletes the topic's oldest record"}}},
   "Archive": {"type": "object", "additionalProperties": false,
     "required": ["id", "dlq", "sha256", "letters", "here", "bytes", "first", "last", "created_at"], "properties": {
       "id": {"type": "string"}, "dlq": {"type": "string"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PartitionLog {
   Timestamp planned_last{};
   std::uint64_t unsaved = 0;             // bytes since `stored` was saved
   std::vector<Offset> held;              // first offsets of writes that a test holds open
+  std::optional<Offset> keep_from;       // who must see every record has come so far
   std::vector<EmbeddedMember*> waiters;  // woken when the log changes
   std::uint64_t kept_by_compaction = 0;  // records that the last run left
 

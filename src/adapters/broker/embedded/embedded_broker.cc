@@ -260,6 +260,11 @@ Result<std::vector<LogRecord>> EmbeddedBroker::read(const TopicPartition& tp, Of
 
 // ---- Upkeep ------------------------------------------------------------------------------------------
 
+void EmbeddedBroker::keep_from(const TopicPartition& tp, Offset offset) {
+  const Lock lock(core_->mutex);
+  if (PartitionLog* log = core_->log(tp)) log->keep_from = offset;
+}
+
 Result<void> EmbeddedBroker::delete_before(const TopicPartition& tp, Offset offset) {
   {
     const Lock lock(core_->mutex);

@@ -13,6 +13,7 @@
 #include "adapters/broker/embedded/faults.h"
 #include "adapters/broker/embedded/options.h"
 #include "ports/broker.h"
+#include "ports/log_keeper.h"
 
 namespace bartleby::embedded {
 
@@ -20,7 +21,7 @@ class Core;
 class LogReader;
 struct Job;
 
-class EmbeddedBroker : public Broker {
+class EmbeddedBroker : public Broker, public LogKeeper {
  public:
   // Fails with kFenced if another process has the folder (the message names its pid), with kMalformed if log.db is
   // damaged, with kUnsupported if a newer version or another program wrote it.
@@ -42,6 +43,9 @@ class EmbeddedBroker : public Broker {
   Result<std::vector<TopicSpec>> topics() override;
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;
+
+  // ---- LogKeeper
+  void keep_from(const TopicPartition& tp, Offset offset) override;
 
   // Deletes what lies below the offset, and compacts up to the end, now; both return when it is done.
   Result<void> delete_before(const TopicPartition& tp, Offset offset);

@@ -98,6 +98,7 @@ Result<bool> Upkeep::retain(LogFile& file, Lock& lock, PartitionLog& log, const 
   const bool too_much = spec.retention_bytes && log.stored.bytes > *spec.retention_bytes;
   if (!spec.retention && !too_much) return false;
   const Offset from = log.stored.start, stable = log.stable();
+  const std::optional<Offset> keep = log.keep_from;
   std::uint64_t left = log.stored.bytes;
   lock.unlock();
   auto rows = file.rows(log.stored.id, from, stable, options_.upkeep_records, false);
@@ -106,8 +107,10 @@ Result<bool> Upkeep::retain(LogFile& file, Lock& lock, PartitionLog& log, const 
   Offset upto = from;
   std::uint64_t bytes = 0;
   for (const RowSize& row : *rows) {
-    const bool old = spec.retention && row.timestamp + *spec.retention < now;
-    if (!old && (!spec.retention_bytes || left <= *spec.retention_bytes)) break;
+    // What somebody has yet to see waits for him, but not for ever: a disk has an end.
+    const bool awaited = keep && row.offset >= *keep;
+    const bool old = spec.retention && row.timestamp + *spec.retention * (awaited ? 2 : 1) < now;
+    if (!old && (!spec.retention_bytes || left <= *spec.retention_bytes * (awaited ? 2U : 1U))) break;
     upto = next(row.offset);
     bytes += row.bytes;
     left -= std::min<std::uint64_t>(left, row.bytes);

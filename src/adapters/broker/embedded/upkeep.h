@@ -2,10 +2,10 @@
 // than one.
 //
 // Called by the writer's thread only. Retention deletes from the front of a partition what is too old or too
-// much, and never what is not yet stable. Compaction of a partition is a run: it notes the last offset of every
-// key that came since the last run, then deletes older records of those keys, and tombstones that the last run
-// has seen and that are old enough for every reader to have passed them. A run that breaks off begins anew;
-// deleting twice is harmless.
+// much, and never what is not yet stable; what somebody has yet to see (`keep_from`) stays for as long again.
+// Compaction of a partition is a run: it notes the last offset of every key that came since the last run, then
+// deletes older records of those keys, and tombstones that the last run has seen and that are old enough for
+// every reader to have passed them. A run that breaks off begins anew; deleting twice is harmless.
 #pragma once
 
 #include <functional>
