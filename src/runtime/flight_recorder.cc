@@ -45,6 +45,26 @@ void on_fault(int signal) {
   ::raise(signal);
 }
 
+// Where a handler of signals runs when the thread's own stack is used up. It ends with its thread, which then has again
+// what it had before: the memory is gone.
+class AlternateStack {
+ public:
+  AlternateStack() {
+    stack_t ours{};
+    ours.ss_sp = bytes_.get();
+    ours.ss_size = kSize;
+    ::sigaltstack(&ours, &before_);
+  }
+  ~AlternateStack() { ::sigaltstack(&before_, nullptr); }
+  AlternateStack(const AlternateStack&) = delete;
+  AlternateStack& operator=(const AlternateStack&) = delete;
+
+ private:
+  static constexpr std::size_t kSize = 64 * 1024;
+  const std::unique_ptr<std::byte[]> bytes_ = std::make_unique<std::byte[]>(kSize);
+  stack_t before_{};
+};
+
 }  // namespace
 
 struct FlightRecorder::Page {
@@ -174,15 +194,6 @@ void FlightRecorder::install_signal_handlers() {
   });
 }
 
-void FlightRecorder::alternate_stack() {
-  constexpr std::size_t kSize = 64 * 1024;
-  thread_local std::unique_ptr<std::byte[]> stack;
-  if (stack) return;
-  stack = std::make_unique<std::byte[]>(kSize);
-  stack_t alternate{};
-  alternate.ss_sp = stack.get();
-  alternate.ss_size = kSize;
-  ::sigaltstack(&alternate, nullptr);
-}
+void FlightRecorder::alternate_stack() { thread_local const AlternateStack kStack; }
 
 }  // namespace bartleby

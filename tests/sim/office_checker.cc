@@ -202,7 +202,8 @@ void OfficeChecker::check_letters(const Picture& before, const std::vector<Audit
     LetterState state = was.state;
     std::int64_t version = was.version;
     std::uint32_t lives = 0;
-    for (const AuditEntry* line : by_subject[was.id]) {
+    const auto of_it = by_subject.find(was.id);
+    for (const AuditEntry* line : of_it == by_subject.end() ? std::vector<const AuditEntry*>() : of_it->second) {
       const auto cause = letter_cause(line->action);
       const auto to = cause ? next_state(state, *cause) : std::nullopt;
       if (!to || name(state) != line->from || name(*to) != line->to)
