@@ -33,8 +33,8 @@ class SystemClock : public Clock {
 
   Now now() const override {
     using std::chrono::duration_cast;
-    const auto steady = std::chrono::steady_clock::now();
     if (speed_ == 1) return system_now();
+    const auto steady = std::chrono::steady_clock::now();
     const Duration passed(
         static_cast<std::int64_t>(std::chrono::duration<double, std::milli>(steady - began_steady_).count() * speed_));
     return {Instant(duration_cast<Duration>(began_steady_.time_since_epoch()) + passed),

@@ -64,6 +64,7 @@ std::string settings_text(const OperationSettings& s) {
     object.text("selection", s.selection);
     object.number("known_before", s.known_before);
     object.number("came_back_before", s.came_back_before);
+    object.number("waiting_before", s.waiting_before);
   }
   return out;
 }
@@ -84,6 +85,7 @@ Result<OperationSettings> settings_from_text(std::string_view text) {
   s.selection = text_at(from, "selection");
   s.known_before = number_at(from, "known_before");
   s.came_back_before = number_at(from, "came_back_before");
+  s.waiting_before = number_at(from, "waiting_before");
   return s;
 }
 

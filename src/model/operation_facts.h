@@ -39,6 +39,7 @@ struct OperationSettings {
   // What was known when it was last started: what came back before that does not halt it again.
   std::int64_t known_before = 0;
   std::int64_t came_back_before = 0;
+  std::int64_t waiting_before = 0;  // sent and without an outcome then: the canary is not awaited for them
 
   bool operator==(const OperationSettings&) const = default;
 };

@@ -69,13 +69,15 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   for (const TopicSpec& topic : *topics) {
     const auto dlq_class = options_.dlq_class(topic.name);
     if (!dlq_class) continue;
-    if (!known_.contains(topic.name)) {
+    const auto known_as = known_.find(topic.name);
+    if (known_as == known_.end() || known_as->second != *dlq_class) {
       if (auto known = take_in_.know_dlq(topic.name, *dlq_class, clock_.now().wall); !known) {
         complain({topic.name, Partition(0)}, "opening", known.error());
         continue;
       }
-      known_.insert(topic.name);
-      log_.info("dlq_consumer_started", {{"dlq", topic.name}, {"partitions", topic.partitions}});
+      if (known_as == known_.end())
+        log_.info("dlq_consumer_started", {{"dlq", topic.name}, {"partitions", topic.partitions}});
+      known_[topic.name] = *dlq_class;
     }
     for (std::int32_t p = 0; p < topic.partitions; ++p) events.push_back(DlqFound{{topic.name, Partition(p)}});
   }
@@ -107,6 +109,16 @@ IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
   return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
 }
 
+// Somebody must look at a letter; at one about money now.
+void IntakeRunner::tell(const std::string& dlq, const IntakeReport& report) {
+  const bool financial = options_.dlq_class(dlq) == DlqClass::kFinancial;
+  log_.write(financial ? LogLevel::kError : LogLevel::kWarning, "letter_arrived",
+             {{"dlq", dlq},
+              {"severity", financial ? "CRITICAL" : "WARNING"},
+              {"letters", report.stored},
+              {"came_back", report.came_back}});
+}
+
 IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
   const IntakeBatch& batch = command.batch;
   auto report = take_in_.store(batch, clock_.now().wall);
@@ -122,9 +134,7 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
     counts_.incidents += report->incidents;
     counts_.missed += static_cast<std::uint64_t>(batch.missed);
   }
-  if (report->stored + report->came_back > 0)
-    log_.info("letter_arrived",
-              {{"dlq", batch.dlq.topic}, {"letters", report->stored}, {"came_back", report->came_back}});
+  if (report->stored + report->came_back > 0) tell(batch.dlq.topic, *report);
   if (batch.missed > 0)
     log_.error("letters_missed", {{"dlq", batch.dlq.topic},
                                   {"partition", batch.dlq.partition.v},

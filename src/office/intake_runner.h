@@ -6,8 +6,8 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 
@@ -57,6 +57,7 @@ class IntakeRunner {
   IntakeEvent carry_out(ReadPosition& command);
   IntakeEvent carry_out(ReadDlq& command);
   IntakeEvent carry_out(StoreBatch& command);
+  void tell(const std::string& dlq, const IntakeReport& report);
   void complain(const TopicPartition& dlq, std::string_view doing, const Error& error);
 
   Broker& broker_;
@@ -67,7 +68,7 @@ class IntakeRunner {
   TakeIn take_in_;
   Intake intake_;
   Instant next_discovery_{};
-  std::set<std::string> known_;
+  std::map<std::string, DlqClass> known_;  // as they are stored
   std::vector<IntakeEvent> events_;
 
   mutable std::mutex mutex_;

@@ -9,8 +9,6 @@
 namespace bartleby {
 namespace {
 
-constexpr std::size_t kMaxIssuesOfType = 1000;
-
 Result<QueryFacts> facts_of(Connection& connection, const Query& query, Timestamp now) {
   auto shelves = counted_shelves(connection);
   if (!shelves) return std::unexpected(shelves.error());

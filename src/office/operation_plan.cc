@@ -139,8 +139,7 @@ class Planner {
       const auto edited = value ? patch->apply(*value) : fail(ErrorCode::kInvalid, "it has no value");
       if (!edited && failed++ == 0) first = id + ": " + edited.error().message;
       if (edited && report_.previews.size() < kPreviews)
-        report_.previews.push_back(
-            {id, clean_utf8(*value, {.bytes = kPreviewBytes}), clean_utf8(*edited, {.bytes = kPreviewBytes})});
+        report_.previews.push_back({id, preview(value), preview(Bytes(*edited))});
     }
     if (failed > 0)
       report_.warnings.push_back("the edit does not apply to " + std::to_string(failed) + " of the first " +
@@ -167,11 +166,17 @@ class Planner {
                                    ": what becomes of these letters will not be known");
     }
     report_.also_read_by.assign(others.begin(), others.end());
+    if (unanswered_ && request_.settings.canary > 0)
+      report_.warnings.push_back("nobody of their group reads " + request_.settings.to +
+                                 ": what becomes of these letters is not awaited, so there is no canary");
     const std::uint32_t rate = request_.settings.rate;
     if (request_.kind == OperationKind::kReplay && rate > 0)
       report_.seconds = (static_cast<std::int64_t>(chosen_.size()) + rate - 1) / rate;
     return std::move(report_);
   }
+
+  // Sent to another topic, where nobody of their group reads.
+  bool unanswered() const { return unanswered_; }
 
   std::string dlqs() const {
     std::string text;
@@ -206,6 +211,10 @@ class Planner {
  private:
   void exclude(const std::string& why) { ++excluded_[why]; }
 
+  std::string preview(const Bytes& value) const {
+    return clean_utf8(*(limits_.shown ? limits_.shown(value) : value), {.bytes = kPreviewBytes});
+  }
+
   void consider(const StoredLetter& letter) {
     if (!next_state(letter.state, cause_of(request_.kind))) return exclude("it is " + std::string(name(letter.state)));
     if (request_.kind == OperationKind::kRestore && letter.state == LetterState::kArchived)
@@ -213,7 +222,7 @@ class Planner {
     if (letter.attempts < request_.min_attempts) return exclude("its retries are not exhausted");
     Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v};
     if (request_.kind == OperationKind::kReplay) {
-      if (letter.replays >= limits_.max_replays) return exclude("max replays");
+      if (letter.replays >= limits_.max_replays && !request_.however_often) return exclude("max replays");
       const auto target = target_of(letter);
       if (!target) return;
       chosen.target = targets_.try_emplace(*target, static_cast<std::uint32_t>(targets_.size())).first->second;
@@ -227,10 +236,15 @@ class Planner {
   std::optional<Target> target_of(const StoredLetter& letter) {
     const std::string& topic = letter.shelf.topic;
     const std::string& group = letter.shelf.group;
-    if (!request_.settings.to.empty()) return Target{topic, request_.settings.to, group};
+    if (!request_.settings.to.empty()) {
+      if (!to_) to_ = readers_(request_.settings.to);
+      unanswered_ = unanswered_ || std::ranges::find(*to_, group, &Reader::group) == to_->end();
+      return Target{topic, request_.settings.to, group};
+    }
     if (topic.empty()) return exclude("it is not known where it came from; name a topic with to"), std::nullopt;
     // Whoever can write to a dlq could have others write to a journal.
-    if (is_kept_topic(topic)) return exclude("it names a topic of Bartleby's own, which takes no messages"), std::nullopt;
+    if (is_kept_topic(topic))
+      return exclude("it names a topic of Bartleby's own, which takes no messages"), std::nullopt;
     auto [known, fresh] = readers_of_.try_emplace(topic);
     if (fresh) known->second = readers_(topic);
     const std::vector<Reader>& readers = known->second;
@@ -253,6 +267,8 @@ class Planner {
   std::vector<Chosen> chosen_;
   std::set<std::int64_t> numbers_;
   std::map<Target, std::uint32_t> targets_;
+  std::optional<std::vector<Reader>> to_;  // who reads `to`
+  bool unanswered_ = false;                // for some nobody there would tell what became of them
   std::map<std::string, std::vector<Reader>> readers_of_;
   std::set<std::string> lanes_, dlqs_;
   std::map<std::string, std::int64_t> excluded_;
@@ -292,6 +308,7 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
   });
   if (!read) return std::unexpected(read.error());
   OperationSettings settings = request.settings;
+  if (planner.unanswered()) settings.canary = 0;  // it would be awaited in vain
   settings.selection = request.query ? query_text(*request.query) : std::to_string(request.ids.size()) + " ids";
   std::optional<Operation> made;
   const auto written = store.write([&](Connection& connection) -> Result<void> {

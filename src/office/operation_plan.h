@@ -22,8 +22,9 @@ struct OperationRequest {
   std::optional<Query> query;  // one of the two
   std::vector<std::string> ids;
   std::uint32_t min_attempts = 0;  // letters with fewer are left out
+  bool however_often = false;      // the loop guard does not count
   bool what_fits = false;          // of more than one operation takes: as many as it does, not an error
-  OperationSettings settings;      // `selection`, `known_before` and `came_back_before` are set by the plan
+  OperationSettings settings;      // `selection`, `…_before` are set later
 };
 
 // Who reads a topic, as far as this process knows.
@@ -36,6 +37,8 @@ using ReadersOf = std::function<std::vector<Reader>(const std::string& topic)>;
 struct PlanLimits {
   std::size_t ids = 10000;
   std::size_t letters = 1000000;
+  // What of a value may be shown to people; absent: all of it.
+  std::function<Bytes(const Bytes& value)> shown{};
   std::uint32_t max_replays = 5;     // the loop guard: who came back so often is not sent again
   std::uint32_t max_rate = 1000000;  // per second
   Duration max_undo{std::chrono::hours(24 * 365)};

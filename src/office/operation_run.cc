@@ -101,8 +101,13 @@ std::optional<RunCommand> OperationRun::decide_replay(const OperationSeen& seen,
   }
   const std::int64_t canary = std::min<std::int64_t>(seen.settings.canary, seen.letters);
   const bool at_canary = canary > 0 && seen.cursor == canary;
-  if (at_canary && waiting > 0 && !office_mutant(OfficeMutant::kCanaryNotAwaited))
+  if (at_canary && waiting > seen.settings.waiting_before && !office_mutant(OfficeMutant::kCanaryNotAwaited)) {
+    // Nobody may answer for them: people decide then, and nobody waits for ever.
+    if (seen.last_result && now.wall - *seen.last_result >= limits_.quiet)
+      return MoveOperation{OperationCause::kHalt, std::to_string(waiting) + " of the first " + std::to_string(canary) +
+                                                      " have no outcome; resume goes on without waiting for them"};
     return wait(now.steady + limits_.poll);
+  }
   if (auto why = reason_to_halt(seen, at_canary)) return MoveOperation{OperationCause::kHalt, std::move(*why)};
   return paced(seen, seen.cursor < canary ? canary : seen.letters, now);
 }

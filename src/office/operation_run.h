@@ -22,7 +22,7 @@ struct RunLimits {
   Duration poll{200};         // how often outcomes, and what people want, are looked at
   Duration retry{1000};       // after a failure, doubled each time
   Duration max_retry{30000};
-  Duration quiet{std::chrono::hours(1)};  // all sent, and no outcome for so long: done
+  Duration quiet{std::chrono::hours(1)};  // all sent, and no outcome for so long: done; the canary: halted
 };
 
 // ---- Events
@@ -37,7 +37,7 @@ struct OperationSeen {
   std::int64_t taken_to = 0;   // items from the cursor up to here are taken; the cursor itself: none are
   std::int64_t broker_at = 0;  // of a replay: the cursor that moves with what is sent
   ResultCounts results{};
-  std::optional<Timestamp> last_result;  // when an item changed last
+  std::optional<Timestamp> last_result;  // when an item changed last; where outcomes are awaited: canary and end
 };
 struct CommandDone {
   enum class Result : std::uint8_t { kDone, kFailed, kRefused } result = Result::kFailed;

@@ -261,6 +261,10 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Se
   death_point("operation.sent");
   for (std::size_t i = 0; i < batch->positions.size(); ++i) running.places[batch->positions[i]] = (*written)[i];
   count(OperationKind::kReplay, ItemResult::kSent, static_cast<std::int64_t>(batch->records.size()));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [dlq, letters] : batch->dlqs) counts_.replayed[dlq] += letters;
+  }
   return CommandDone{CommandDone::Result::kDone, ""};
 }
 

@@ -35,6 +35,7 @@ struct RunnerOptions {
 // Since the process started.
 struct OperationCounts {
   std::array<std::array<std::uint64_t, kItemResults>, kOperationKindNames.size()> letters{};  // by kind and result
+  std::map<std::string, std::uint64_t> replayed;                                              // letters sent, by dlq
   std::uint64_t failures = 0;
 
   void add(OperationKind kind, ItemResult result, std::int64_t n) {

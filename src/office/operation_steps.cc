@@ -126,7 +126,8 @@ Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq) {
         [](Rows& row) { return row.maybe(0); }, seq, static_cast<int>(ItemResult::kUnknown));
     if (!taken) return std::unexpected(taken.error());
     if (*taken && **taken) seen.taken_to = std::max(seen.taken_to, ***taken + 1);
-    if (seen.cursor < seen.letters) return {};
+    const bool at_canary = seen.cursor > 0 && seen.cursor == seen.settings.canary;
+    if (seen.cursor < seen.letters && !at_canary) return {};
     const auto last = sql::one(
         connection, "SELECT max(changed_at) FROM operation_items WHERE operation = $1",
         [](Rows& row) { return row.maybe(0); }, seq);
@@ -308,6 +309,7 @@ Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t fr
       const ReplayMark mark{operation->id,    letter.id,          letter.lineage,
                             item.replays + 1, letter.shelf.group, letter.timestamp.value_or(letter.died_at)};
       record.headers.emplace_back(std::string(kReplayHeader), replay_header(mark, key, record.topic, record.value));
+      ++batch.dlqs[letter.shelf.dlq];
       batch.positions.push_back(item.position);
       batch.records.push_back(std::move(record));
     }
@@ -315,6 +317,33 @@ Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t fr
   });
   if (!read) return std::unexpected(read.error());
   return batch;
+}
+
+Result<std::optional<ChangedLetter>> take_back(LetterChanges& changes, const StoredLetter& letter, Timestamp now) {
+  Connection& connection = changes.connection();
+  struct Sent {
+    std::int64_t operation;
+    bool over;
+  };
+  const auto sent = sql::one(
+      connection,
+      "SELECT i.operation, o.ended_at FROM operation_items i JOIN operations o ON o.seq = i.operation"
+      " WHERE i.letter = $1 AND i.replays = $2 AND i.result = $3 ORDER BY i.operation DESC LIMIT 1",
+      [](Rows& row) { return Sent{row.integer(0), row.maybe(1).has_value()}; }, letter.seq, letter.replays,
+      static_cast<int>(ItemResult::kSent));
+  if (!sent) return std::unexpected(sent.error());
+  if (letter.state != LetterState::kReplaying || !*sent || !(*sent)->over) return std::nullopt;
+  auto changed = changes.change(letter.seq, {.state = LetterState::kReplaying, .replays = letter.replays},
+                                LetterCause::kReturned, {.detail = R"({"taken_back":true})"});
+  if (!changed) return std::unexpected(changed.error());
+  if (changed->result != ChangeResult::kDone) return std::optional(std::move(*changed));
+  BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET replays = replays + 1 WHERE seq = $1", letter.seq));
+  BARTLEBY_TRY(sql::execute(connection,
+                            "UPDATE operation_items SET result = $3, note = 'taken back', changed_at = $4"
+                            " WHERE operation = $1 AND letter = $2",
+                            (*sent)->operation, letter.seq, static_cast<int>(ItemResult::kSkipped), ms(now)));
+  ++changed->letter.replays;
+  return std::optional(std::move(*changed));
 }
 
 }  // namespace bartleby

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codec/replay_header.h"
+#include "office/letter_changes.h"
 #include "office/operation_run.h"
 #include "ports/broker.h"
 #include "ports/store.h"
@@ -42,10 +43,16 @@ struct ReplayBatch {
   std::int64_t to = 0;    // letters below it are in the batch: large ones may make it shorter than asked for
   std::vector<std::int64_t> positions;
   std::vector<Record> records;
+  std::map<std::string, std::uint64_t> dlqs;  // how many of them are of which
 };
 // Answers with kInvalid where a letter cannot be sent. `partitions`: of a topic; 0: there is no such topic.
 Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
                                  const OfficeKey& key,
                                  const std::function<std::int32_t(const std::string& topic)>& partitions);
+
+// A letter that was sent, whose operation is over and of which nobody told what became, is open again. It counts as
+// replayed once more, so that a late word about the first is not taken for one about the next. Nothing: it may not be
+// taken back, because its operation goes on or it was not sent.
+Result<std::optional<ChangedLetter>> take_back(LetterChanges& changes, const StoredLetter& letter, Timestamp now);
 
 }  // namespace bartleby

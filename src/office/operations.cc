@@ -70,6 +70,7 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
       operation.settings.came_back_before = operation.with(ItemResult::kCameBack);
       operation.settings.known_before = operation.settings.came_back_before + operation.with(ItemResult::kSucceeded) +
                                         operation.with(ItemResult::kPassed);
+      operation.settings.waiting_before = operation.with(ItemResult::kSent);
     }
     const auto moved = move_operation(connection, operation, cause, actor, "", now);
     if (!moved) return std::unexpected(moved.error());

@@ -100,8 +100,10 @@ class Builder {
         const auto found = facts_.issues.find({t.field, t.text});
         const std::vector<std::int64_t> issues =
             found == facts_.issues.end() ? std::vector<std::int64_t>() : found->second;
-        conditions_ += " AND " + no + "l.issue IN " + list_of(issues);
-        if (!t.negated && (!issues_ || issues.size() < issues_->size())) issues_ = issues;
+        // Where a type has more issues than were looked up, they do not tell its letters.
+        const bool all = t.field == QueryField::kIssue || issues.size() < kMaxIssuesOfType;
+        conditions_ += " AND " + no + (all ? "l.issue IN " + list_of(issues) : "l.error_type = " + parameter(t.text));
+        if (!t.negated && all && (!issues_ || issues.size() < issues_->size())) issues_ = issues;
         break;
       }
       case QueryField::kSince:

@@ -26,6 +26,8 @@ struct CountedShelf {
   std::array<std::int64_t, kLetterStates> letters{};
 };
 
+constexpr std::size_t kMaxIssuesOfType = 1000;  // that are looked up for an `error:` term
+
 struct QueryFacts {
   Timestamp now;
   std::vector<CountedShelf> shelves;

@@ -2,6 +2,7 @@
 
 #include "office/letter_changes.h"
 #include "office/letters.h"
+#include "office/operation_steps.h"
 #include "server/operation_json.h"
 
 namespace bartleby {
@@ -30,7 +31,7 @@ std::expected<StoredLetter, Response> letter_with(const Services& services, cons
 }
 
 Response still_on_its_way(const Operation& operation) {
-  Response answer = json_response(operation_json(operation), 202);
+  Response answer = json_response(operation_json(operation, {.payload = false}), 202);
   answer.headers.emplace_back("Location", "/api/v1/operations/" + operation.id);
   return answer;
 }
@@ -49,12 +50,15 @@ Response replayed(const Services& services, const std::string& operation, const 
   if (!item.to) return still_on_its_way(**found);
   const auto letter = letter_with(services, id);
   if (!letter) return letter.error();
+  json::array others;
+  for (const std::string& group : (*found)->report.also_read_by) others.push_back(json::string(group));
   return json_response(json::object{
       {"id", letter->id},
       {"state", name(letter->state)},
       {"operation", operation},
       {"to",
-       json::object{{"topic", item.to_topic}, {"partition", item.to->partition.v}, {"offset", item.to->offset.v}}}});
+       json::object{{"topic", item.to_topic}, {"partition", item.to->partition.v}, {"offset", item.to->offset.v}}},
+      {"also_read_by", std::move(others)}});
 }
 
 // A plan or a started operation of this letter, or why there is none.
@@ -92,6 +96,7 @@ std::expected<Operation, Response> started(const Services& services, const std::
 struct Done {
   ChangedLetter changed;
   bool archived = false;
+  bool on_its_way = false;  // of a replay that goes on
 };
 
 Result<Done> change(const Services& services, const std::string& id, LetterCause cause, const Actor& actor) {
@@ -105,6 +110,13 @@ Result<Done> change(const Services& services, const std::string& id, LetterCause
     if (!row) return std::unexpected(row.error());
     done.archived = *row && (*row)->letter.state == LetterState::kArchived;
     if (done.archived && cause == LetterCause::kRestore) return {};
+    if (*row && (*row)->letter.state == LetterState::kReplaying && cause == LetterCause::kRestore) {
+      auto taken = take_back(changes, (*row)->letter, now);
+      if (!taken) return std::unexpected(taken.error());
+      done.on_its_way = !taken->has_value();
+      if (*taken) done.changed = std::move(**taken);
+      return {};
+    }
     auto changed = changes.change(std::string_view(id), {}, cause, options);
     if (!changed) return std::unexpected(changed.error());
     done.changed = std::move(*changed);
@@ -118,6 +130,12 @@ std::optional<Response> refused(const Result<Done>& done, const std::string& id,
   if (!done) return store_problem(done.error());
   if (done->archived && cause == LetterCause::kRestore)
     return problem(ProblemType::kConflict, "letter " + id + " is archived: it is restored from its archive");
+  if (done->on_its_way)
+    return with_member(
+        problem(ProblemType::kWrongState, "letter " + id +
+                                              " is on its way: what becomes of it is awaited by its operation; end "
+                                              "that first, then it can be taken back"),
+        "state", json::string(name(LetterState::kReplaying)));
   switch (done->changed.result) {
     case ChangeResult::kDone:
       return std::nullopt;

@@ -14,9 +14,10 @@
 namespace bartleby {
 
 // Schemas of the answers.
-constexpr std::string_view kReplayedAnswer = R"({"type": "object", "required": ["id", "state", "operation", "to"],
-  "additionalProperties": false, "properties": {"id": {"type": "string"}, "state": {"type": "string"},
-    "operation": {"type": "string"}, "to": {"$ref": "#/components/schemas/Place"}}})";
+constexpr std::string_view kReplayedAnswer = R"({"type": "object", "required": ["id", "state", "operation", "to",
+    "also_read_by"], "additionalProperties": false, "properties": {"id": {"type": "string"},
+    "state": {"type": "string"}, "operation": {"type": "string"}, "to": {"$ref": "#/components/schemas/Place"},
+    "also_read_by": {"type": "array", "description": "other groups that get it", "items": {"type": "string"}}}})";
 constexpr std::string_view kDiscardedAnswer = R"({"type": "object", "required": ["id", "state", "undo_until"],
   "additionalProperties": false, "properties": {"id": {"type": "string"}, "state": {"type": "string"},
     "undo_until": {"$ref": "#/components/schemas/Time"}}})";

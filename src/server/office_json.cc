@@ -96,7 +96,7 @@ json::object shared_json(const SharedFacts& shared, const View& view) {
   return json::object{{"letters", shared.looked_at}, {"facts", std::move(facts)}};
 }
 
-json::object audit_json(const AuditEntry& entry) {
+json::object audit_json(const AuditEntry& entry, const View& view) {
   json::object out{{"line", entry.seq}, {"at", time_text(entry.at)}, {"actor", entry.actor}};
   out["action"] = entry.action;
   out["subject"] = entry.subject;
@@ -107,6 +107,7 @@ json::object audit_json(const AuditEntry& entry) {
   json::error_code failed;
   if (!entry.detail.empty()) {
     json::value detail = json::parse(entry.detail, failed);
+    if (!view.payload && detail.is_object()) detail.as_object().erase("edit");
     out["detail"] = failed ? json::value(entry.detail) : std::move(detail);
   }
   return out;

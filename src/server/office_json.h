@@ -37,7 +37,8 @@ json::value preview_json(const Bytes& value);
 
 json::object issue_json(const Issue& issue, const std::array<std::int64_t, 24>& trend, const IssuePlaces& places);
 json::object shared_json(const SharedFacts& shared, const View& view);
-json::object audit_json(const AuditEntry& entry);
+// Without `payload` no edit of a message.
+json::object audit_json(const AuditEntry& entry, const View& view);
 
 Actor actor_of(const Request& request, std::string reason);
 

@@ -1,6 +1,7 @@
 #include "server/operation_json.h"
 
 #include "codec/json_patch.h"
+#include "codec/query.h"
 
 namespace bartleby {
 namespace {
@@ -11,7 +12,7 @@ json::array words(const std::vector<std::string>& list) {
   return out;
 }
 
-void put_report(json::object& out, const PlanReport& report) {
+void put_report(json::object& out, const PlanReport& report, const View& view) {
   json::array excluded, to, previews;
   for (const Excluded& one : report.excluded)
     excluded.push_back(json::object{{"why", one.why}, {"count", one.letters}});
@@ -26,27 +27,29 @@ void put_report(json::object& out, const PlanReport& report) {
   out["bytes"] = report.bytes;
   out["seconds"] = report.seconds;
   out["warnings"] = words(report.warnings);
-  if (!previews.empty()) out["previews"] = std::move(previews);
+  if (!previews.empty() && view.payload) out["previews"] = std::move(previews);
 }
 
 }  // namespace
 
-json::object operation_json(const Operation& o) {
+json::object operation_json(const Operation& o, const View& view) {
   json::object out{{"id", o.id}, {"kind", name(o.kind)}, {"state", name(o.state)}, {"version", o.version}};
   out["dlqs"] = words(o.dlqs);
-  out["selection"] = o.settings.selection;
+  const auto query = parse_query(o.settings.selection);
+  const bool looks = query && looks_into_messages(*query);
+  out["selection"] = looks && !view.payload ? std::string(kHidden) : o.settings.selection;
   out["letters"] = o.letters;
   out["dealt_with"] = o.cursor;
   json::object results;
   for (std::size_t r = 0; r < kItemResults; ++r) results[kItemResultNames[r]] = o.results[r];
   out["results"] = std::move(results);
-  put_report(out, o.report);
+  put_report(out, o.report, view);
   if (o.kind == OperationKind::kReplay) {
     out["rate"] = o.settings.rate;
     out["canary"] = o.settings.canary;
     out["halt"] = json::object{{"came_back", o.settings.halt.percent}, {"of", o.settings.halt.of}};
     if (o.settings.scope) out["scope"] = name(*o.settings.scope);
-    if (!o.settings.edit.empty()) {
+    if (!o.settings.edit.empty() && view.payload) {
       json::error_code failed;
       json::value edit = json::parse(o.settings.edit, failed);
       out["edit"] = failed ? json::value(o.settings.edit) : std::move(edit);

@@ -8,12 +8,14 @@
 #include "office/operation_plan.h"
 #include "office/operations.h"
 #include "server/json.h"
+#include "server/redaction.h"
 
 namespace bartleby {
 
 constexpr std::size_t kLongestReason = 1000;
 
-json::object operation_json(const Operation& operation);
+// Without `payload` nothing that messages hold: no edit, no previews, no selection by what is in them.
+json::object operation_json(const Operation& operation, const View& view);
 json::object operation_item_json(const OperationItem& item);
 
 // What every way to a replay may say: scope, to, rate, canary, halt, edit. `body` is the text that `fields` was read

@@ -4,6 +4,7 @@
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "office/dlq_view.h"
 #include "ports/log_keeper.h"
+#include "server/redaction.h"
 #include "wiring/office_key.h"
 
 namespace bartleby {
@@ -49,6 +50,9 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   operations.defaults.undo = config.office.undo;
   operations.limits.max_replays = replay.max_replays;
   operations.limits.targets = replay.targets;
+  operations.limits.shown = [redaction = Redaction(config.redact)](const Bytes& value) {
+    return redaction.value(value);
+  };
   operations.new_id = [] { return "op_" + random_hex(); };
   operations.wake = [self = office.get()] { self->runner_->wake(); };
   office->operations_ = std::make_unique<Operations>(*office->store_, clock, std::move(operations));

@@ -43,6 +43,22 @@ TEST_P(StoreOperations, WhoElseReadsTheTopicDecidesWhereItGoes) {
   EXPECT_EQ(operations().plan(elsewhere, kAnn).error().code, ErrorCode::kInvalid);
 }
 
+// A type may have more issues than are looked up for a query.
+TEST_P(StoreOperations, AnErrorTypeWithVeryManyIssuesIsFoundWhole) {
+  std::vector<Arrival> all;
+  for (std::int64_t n = 0; n < 1100; ++n) {
+    all.push_back(letter(n));
+    std::string name;  // numbers would be one issue
+    for (std::int64_t rest = n + 26; rest > 0; rest /= 26) name += static_cast<char>('a' + rest % 26);
+    all.back().letter.error_type = n % 11 == 0 ? "Rare" : "NotFound";
+    all.back().letter.error_message = "user " + name + " is not there";
+  }
+  take_in(all);
+  EXPECT_EQ(count("error:NotFound").value, 1000);
+  EXPECT_EQ(count("-error:NotFound").value, 100);
+  EXPECT_EQ(plan(request(OperationKind::kDiscard, "-error:NotFound")).letters, 100);
+}
+
 // Whoever can write to a dlq can write letters of his own; a note in a journal would be believed.
 TEST_P(StoreOperations, ALetterThatNamesAJournalIsNotSentThere) {
   Arrival forged = letter(1), own = letter(2);

@@ -74,6 +74,25 @@ def one_letter(api):
     assert done == ["succeeded", "replay", "restore", "discard"], done
 
 
+def taken_back(api):
+    """Nobody answers for a replay: when it is over its letter can be had again, and a late answer changes nothing."""
+    (one,) = dead(api, [b"9"])
+    status, answer = post(api, f"/api/v1/letters/{one}:replay")
+    assert status == 200 and answer["state"] == "replaying", answer
+    status, refused = post(api, f"/api/v1/letters/{one}:restore")
+    assert status == 409 and refused["state"] == "replaying", refused
+    assert post(api, f"/api/v1/operations/{answer['operation']}:cancel")[0] == 200
+    assert post(api, f"/api/v1/letters/{one}:restore") == (200, {"id": one, "state": "open"})
+    assert letter(api, one)["replays"] == 1
+    finish(api, DONE)
+    status, again = post(api, f"/api/v1/letters/{one}:replay")
+    assert status == 200 and letter(api, one)["state"] == "replaying", again
+    finish(api, DONE)
+    wait_for("it to be resolved", lambda: letter(api, one)["state"] == "resolved")
+    done = [line["action"] for line in api.call("GET", f"/api/v1/audit?subject={one}")[1]["items"]]
+    assert done == ["succeeded", "replay", "returned", "replay"], done
+
+
 def by_place(api):
     assert api.call("POST", "/api/v1/topics/pulled/messages", '{"value":"a"}\n{"value":"b"}\n',
                     {"Content-Type": "application/x-ndjson"})[0] == 200
@@ -91,7 +110,8 @@ def by_place(api):
     assert status == 422 and answer["errors"], answer
     status, answer = post(api, "/internal/v1/dlq/replay",
                           {"topic": "pulled.dlq", "partition": first["partition"], "offset": first["offset"]})
-    assert status == 200 and answer["to"]["topic"] == "pulled.replay.pulled", answer
+    assert status == 200 and answer["to"]["topic"] == "pulled", answer
+    assert answer["also_read_by"] == ["second"], answer
     finish(api)
     wait_for("it to come back", lambda: letter(api, answer["id"])["replays"] == 1)
     assert letter(api, answer["id"])["state"] == "open"
@@ -302,7 +322,7 @@ def main():
                 check(api)
         return run
 
-    checks = [on_a_server(check) for check in (one_letter, by_place, plans, commands)]
+    checks = [on_a_server(check) for check in (one_letter, taken_back, by_place, plans, commands)]
     checks += [settings_of_the_file, an_offset_that_means_several_letters]
     return run_checks(checks, pathlib.Path(sys.argv[1]).resolve())
 

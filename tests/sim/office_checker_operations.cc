@@ -112,7 +112,7 @@ void OfficeChecker::check_item(const Picture& before, std::int64_t operation, co
       if (must_halt_.contains(operation)) wrong("went on though it had to halt");
       if (const auto s = settings_from_text(op.settings); replay && s && s->canary > 0 &&
                                                           op.cursor == static_cast<std::int64_t>(s->canary) &&
-                                                          op.with(ItemResult::kSent) > 0)
+                                                          op.with(ItemResult::kSent) > s->waiting_before)
         wrong("went on before its canary was known");
       return;
     }

@@ -235,6 +235,27 @@ TEST(OperationRun, SentLettersThatNobodyAnswersForDoNotHoldItForEver) {
   EXPECT_EQ(world.note_, "1 sent letters have no outcome yet; it is noted when it comes");
 }
 
+TEST(OperationRun, ACanaryThatNobodyAnswersForHaltsItAndResumeGoesOn) {
+  Played world(10);
+  world.seen_.settings.canary = 3;
+  world.run();
+  world.seen_.last_result = world.now().wall;
+  world.outcome(0, true);
+  world.wait(std::chrono::minutes(59));
+  world.run();
+  EXPECT_EQ(world.seen_.state, OperationState::kRunning);
+  EXPECT_EQ(world.sent_.size(), 3U);
+  world.wait(std::chrono::minutes(2));
+  world.run();
+  EXPECT_EQ(world.seen_.state, OperationState::kHalted);
+  EXPECT_EQ(world.note_, "2 of the first 3 have no outcome; resume goes on without waiting for them");
+  world.seen_.state = OperationState::kRunning;
+  world.seen_.settings.waiting_before = 2;
+  world.restart();
+  world.run();
+  EXPECT_EQ(world.sent_.size(), 10U);
+}
+
 TEST(OperationRun, KeepsTheRate) {
   Played world(500);
   world.seen_.settings.rate = 50;

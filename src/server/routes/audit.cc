@@ -33,7 +33,7 @@ Response list_lines(const Services& services, const Request& request) {
       page->resize(paging->limit);
       next = std::to_string(page->back().seq);
     }
-    for (const AuditEntry& line : *page) items.push_back(audit_json(line));
+    for (const AuditEntry& line : *page) items.push_back(audit_json(line, view_of(services, request)));
     const auto lines = count_audit(connection, subject);
     if (!lines) return std::unexpected(lines.error());
     count = *lines;

@@ -89,6 +89,7 @@ Response requeue(const Services& services, const Request& request, OperationRequ
   wanted.settings.rate = 0;
   wanted.settings.canary = 0;
   wanted.settings.halt.percent = 100;
+  wanted.however_often = true;  // its owner asks for it each time
   const Actor actor = actor_of(request, "requeued");
   const auto plan = services.operations->plan(wanted, actor);
   if (!plan) return plan.error().code == ErrorCode::kUnavailable ? store_problem(plan.error()) : problem(plan.error());
@@ -101,6 +102,8 @@ Response requeue(const Services& services, const Request& request, OperationRequ
       return operation_refused(*started, plan->id, OperationCause::kStart);
     }
     body["operation"] = plan->id;
+  } else if (const auto gone = services.operations->cancel(plan->id, actor); !gone) {
+    return store_problem(gone.error());
   }
   return json_response(body, 202);
 }
@@ -126,7 +129,7 @@ Response delete_many(const Services& services, const Query& query, std::uint32_t
   const auto started = services.operations->start(plan->id, actor);
   if (!started) return store_problem(started.error());
   if (started->result != OperationChange::kDone) return operation_refused(*started, plan->id, OperationCause::kStart);
-  Response answer = json_response(operation_json(started->operation), 202);
+  Response answer = json_response(operation_json(started->operation, {.payload = false}), 202);
   answer.headers.emplace_back("Location", "/api/v1/operations/" + plan->id);
   return answer;
 }
@@ -203,14 +206,16 @@ Response delete_job(const Services& services, const Request& request) {
     return wrong_state(*job, "its retries are not exhausted: " + std::to_string(job->state.attempts) + " of " +
                                  std::to_string(max) + " attempts");
   ChangeResult result = ChangeResult::kDone;
-  const auto written = change_letters(*services.store, actor_of(request, "deleted by the consumer"),
-                                      services.clock->now().wall, [&](LetterChanges& changes) -> Result<void> {
-                                        const auto changed = changes.change(
-                                            job->state.letter->seq, {.state = LetterState::kOpen}, LetterCause::kPurge);
-                                        if (!changed) return std::unexpected(changed.error());
-                                        result = changed->result;
-                                        return {};
-                                      });
+  const auto written =
+      change_letters(*services.store, actor_of(request, "deleted by the consumer"), services.clock->now().wall,
+                     [&](LetterChanges& changes) -> Result<void> {
+                       const auto changed = changes.change(
+                           job->state.letter->seq, {.state = LetterState::kOpen, .version = job->state.letter->version},
+                           LetterCause::kPurge);
+                       if (!changed) return std::unexpected(changed.error());
+                       result = changed->result;
+                       return {};
+                     });
   if (!written) return store_problem(written.error());
   if (result == ChangeResult::kNotFound) return problem(ProblemType::kNotFound, "it was deleted meanwhile");
   if (result != ChangeResult::kDone) return wrong_state(*job, "it was requeued meanwhile");

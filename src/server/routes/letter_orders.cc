@@ -180,7 +180,9 @@ void replay_at(const Services& services, Request& request, Respond respond) {
     if (!found) return respond(std::move(found.error()));
     id = std::move(*found);
   }
-  replay_letter(services, *id, services.operations->defaults(), actor_of(request, reason), std::move(respond));
+  OperationSettings settings = services.operations->defaults();
+  settings.scope = ReplayScope::kTopic;  // the topic that it came from, whoever else reads it
+  replay_letter(services, *id, std::move(settings), actor_of(request, reason), std::move(respond));
 }
 
 Response replay_all(const Services& services, const Request& request) {
@@ -215,7 +217,7 @@ Response replay_all(const Services& services, const Request& request) {
   if (!started) return store_problem(started.error());
   if (started->result != OperationChange::kDone)
     return withdraw(operation_refused(*started, planned->id, OperationCause::kStart));
-  Response answer = json_response(operation_json(started->operation), 202);
+  Response answer = json_response(operation_json(started->operation, view_of(services, request)), 202);
   answer.headers.emplace_back("Location", "/api/v1/operations/" + planned->id);
   return answer;
 }

@@ -195,7 +195,7 @@ Response story_of_letter(const Services& services, const Request& request) {
     const auto lines = audit_page(c, letter.id, std::nullopt, kMostInStory);
     if (!lines) return std::unexpected(lines.error());
     json::array audit;
-    for (const AuditEntry& line : *lines) audit.push_back(audit_json(line));
+    for (const AuditEntry& line : *lines) audit.push_back(audit_json(line, view));
     body = {{"id", letter.id}, {"lives", std::move(*lives)}, {"other_groups", std::move(*others)}};
     body["same_key"] = std::move(*same_key);
     body["audit"] = std::move(audit);

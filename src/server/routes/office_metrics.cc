@@ -37,6 +37,14 @@ void dlqs(MetricsText& out, const std::vector<DlqView>& dlqs, const News& news) 
   }
 }
 
+void replayed(MetricsText& out, const std::vector<DlqView>& dlqs, const OperationCounts& counts) {
+  out.family("worker_dlq_replayed_total", "counter", "Letters sent again");
+  for (const DlqView& dlq : dlqs) {
+    const auto found = counts.replayed.find(dlq.state.name);
+    out.sample({{"topic", dlq.state.name}}, found == counts.replayed.end() ? 0 : static_cast<double>(found->second));
+  }
+}
+
 void operations(MetricsText& out, const OperationsByState* there, const OperationCounts& counts) {
   out.family("bartleby_operations", "gauge", "Operations by kind and state");
   if (there != nullptr)
@@ -78,7 +86,9 @@ void office_metrics(MetricsText& out, const Services& services) {
   if (read)  // a store that does not answer has no figures, not zeros
     for (std::size_t s = 0; s < issues.size(); ++s)
       out.sample({{"state", std::string(kIssueStateNames[s])}}, count(issues[s]));
-  operations(out, read ? &operations_there : nullptr, services.runner->counts());
+  const OperationCounts counts = services.runner->counts();
+  replayed(out, views, counts);
+  operations(out, read ? &operations_there : nullptr, counts);
   out.family("bartleby_summary_drift_total", "counter", "Counters that differed from the letters and were put right");
   out.sample({}, static_cast<double>(services.news->drift()));
   out.family("dead_job_count", "gauge", "Number of dead jobs per consumer");

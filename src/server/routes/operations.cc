@@ -89,7 +89,7 @@ Response plan(const Services& services, const Request& request) {
   const auto planned = services.operations->plan(wanted, actor_of(request, reason));
   if (!planned && planned.error().code == ErrorCode::kUnavailable) return store_problem(planned.error());
   if (!planned) return problem(planned.error());
-  Response answer = json_response(operation_json(*planned), 201);
+  Response answer = json_response(operation_json(*planned, view_of(services, request)), 201);
   answer.headers.emplace_back("Location", "/api/v1/operations/" + planned->id);
   return answer;
 }
@@ -128,7 +128,7 @@ Response list_operations(const Services& services, const Request& request) {
       page->resize(paging->limit);
       next = std::to_string(page->back().seq);
     }
-    for (const Operation& operation : *page) items.push_back(operation_json(operation));
+    for (const Operation& operation : *page) items.push_back(operation_json(operation, view_of(services, request)));
     const auto counts = operation_counts(connection);
     if (!counts) return std::unexpected(counts.error());
     for (const auto& of_kind : *counts)
@@ -146,7 +146,7 @@ Response show_operation(const Services& services, const Request& request) {
   const auto operation = services.operations->get(id);
   if (!operation) return store_problem(operation.error());
   if (!*operation) return operation_refused({OperationChange::kNotFound, {}, {}}, id, OperationCause::kStart);
-  return json_response(operation_json(**operation));
+  return json_response(operation_json(**operation, view_of(services, request)));
 }
 
 Response list_items(const Services& services, const Request& request) {
@@ -201,7 +201,7 @@ Response order(const Services& services, const Request& request, OperationCause 
   const auto changed = (services.operations->*what)(id, actor_of(request, reason));
   if (!changed) return store_problem(changed.error());
   if (changed->result != OperationChange::kDone) return operation_refused(*changed, id, cause);
-  return json_response(operation_json(changed->operation));
+  return json_response(operation_json(changed->operation, view_of(services, request)));
 }
 
 Response set_rate(const Services& services, const Request& request) {
@@ -223,7 +223,7 @@ Response set_rate(const Services& services, const Request& request) {
                        "state", json::string(state));
   }
   if (changed->result != OperationChange::kDone) return operation_refused(*changed, id, OperationCause::kStart);
-  return json_response(operation_json(changed->operation));
+  return json_response(operation_json(changed->operation, view_of(services, request)));
 }
 
 }  // namespace

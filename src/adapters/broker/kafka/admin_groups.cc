@@ -186,8 +186,10 @@ Result<std::map<std::string, std::optional<TopicLook>>> Admin::topics_told(rd_ka
     }
     std::size_t partitions = 0;
     rd_kafka_TopicDescription_partitions(topic, &partitions);
-    found[name] = TopicLook{rd_kafka_Uuid_base64str(rd_kafka_TopicDescription_topic_id(topic)),
-                            static_cast<std::int32_t>(partitions)};
+    // Brokers before 2.8 have no ids, and say so with zeros.
+    const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topic);
+    const bool none = rd_kafka_Uuid_most_significant_bits(id) == 0 && rd_kafka_Uuid_least_significant_bits(id) == 0;
+    found[name] = TopicLook{none ? "" : rd_kafka_Uuid_base64str(id), static_cast<std::int32_t>(partitions)};
   }
   return found;
 }

@@ -36,6 +36,7 @@ inline constexpr std::array kHeld = {
     Held{"max.in.flight", "the order of records counts on it"},
     Held{"partitioner", "a key must have the partition that every other client gives it"},
     Held{"allow.auto.create.topics", "topics are created with their settings, or not at all"},
+    Held{"delivery.report.only.error", "what was written must be told"},
     Held{"check.crcs", "damaged records must not be handled"},
 };
 

@@ -92,7 +92,10 @@ Result<void> KafkaBroker::check(const std::vector<Record>& records) {
     if (record.partition && record.partition->v >= topic->partitions)
       return fail(ErrorCode::kNotFound,
                   "no such partition: " + record.topic + "/" + std::to_string(record.partition->v));
-    if (payload_size(record) > topic->max_message && payload_size(record) > admin_->describe(record.topic)->max_message)
+    if (payload_size(record) <= topic->max_message) continue;
+    topic = admin_->describe(record.topic);  // people may have raised it
+    if (!topic) return std::unexpected(topic.error());
+    if (payload_size(record) > topic->max_message)
       return fail(ErrorCode::kTooLarge, "record too large for " + record.topic);
   }
   return {};

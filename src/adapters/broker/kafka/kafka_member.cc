@@ -139,7 +139,7 @@ void KafkaMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
     }
     return out.size() > before || std::exchange(woken_, false);
   };
-  ready_.wait_for(lock, wait, take);
+  if (!take() && wait > Duration(0)) ready_.wait_for(lock, wait, take);
   lock.unlock();
   if (room_made) bell_.ring();
 }

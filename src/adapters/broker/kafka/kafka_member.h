@@ -93,7 +93,8 @@ class KafkaMember : public Member {
     std::uint32_t run = 0;
     Offset position;
     QueuePtr queue;
-    bool unproven = false;  // what comes next must be what is next in the log
+    rd_kafka_resp_err_t trouble = RD_KAFKA_RESP_ERR_NO_ERROR;  // told, and not over yet
+    bool unproven = false;                                     // what comes next must be what is next in the log
     std::optional<Doubt> doubt;
   };
   enum class Asked : std::uint8_t { kOffsets, kResolve, kLogRange, kOutOfRange, kTopics };
@@ -172,6 +173,7 @@ class KafkaMember : public Member {
   std::unique_ptr<RangeReader> reader_;
   std::vector<Slot> slots_;
   std::uint32_t first_slot_ = 0;
+  std::vector<rd_kafka_message_t*> fetched_;  // of one call; kept for its memory
   Epoch last_epoch_{0};
   ListPtr revoking_;                   // not answered yet
   std::set<TopicPartition> attached_;  // what librdkafka reads; never more than the group has given us

@@ -227,7 +227,14 @@ void KafkaMember::do_resolve(WriteSerial serial) {
   if (!unresolved_ || unresolved_->serial != serial) return push(WriteResolved{serial, false, {}});
   writer_.post([this, serial] {
     order([this, serial, renewed = transactions_.renew()] {
-      if (!renewed) return push(WriteResolved{serial, false, {}});
+      if (!renewed) {
+        if (admin_->options().log)
+          admin_->options().log(4,
+                                "a write of group " + spec_.group + " is not resolved yet: " + renewed.error().message);
+        push(WriteResolved{serial, false, {}});
+        if (renewed.error().code == ErrorCode::kInvalid) failed(false, renewed.error().message);
+        return;
+      }
       if (!unresolved_ || unresolved_->serial != serial) return;
       if (unresolved_->tps.empty()) {
         unresolved_.reset();

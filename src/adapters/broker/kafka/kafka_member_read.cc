@@ -69,9 +69,11 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
     const auto view = views_.find(ref);
     if (view == views_.end() || !view->second.open || view->second.bytes >= admin_->options().slice_bytes) return false;
   }
-  std::vector<rd_kafka_message_t*> messages(admin_->options().slice_records);
+  std::vector<rd_kafka_message_t*>& messages = fetched_;
+  messages.resize(admin_->options().slice_records);
   const ssize_t count = rd_kafka_consume_batch_queue(slot.queue.get(), 0, messages.data(), messages.size());
   std::vector<LogRecord> records;
+  if (count > 0) records.reserve(static_cast<std::size_t>(count));
   std::size_t bytes = 0;
   auto pass_on = [&](BrokerEvent event, std::size_t size) {
     if (slot.doubt)
@@ -103,7 +105,11 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
     } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
                message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
       outside = true;
+    } else if (std::exchange(slot.trouble, message->err) != message->err && admin_->options().log) {
+      admin_->options().log(3, slot.tp.topic + "/" + std::to_string(slot.tp.partition.v) +
+                                   " cannot be read: " + rd_kafka_message_errstr(message));
     }
+    if (record || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) slot.trouble = RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_message_destroy(message);
   }
   flush();

@@ -4,6 +4,7 @@
 // where it has grown past it what lies below would never be read, and nobody would be told. Kafka forgets the offsets
 // of a topic that is deleted; a write that was on its way may have brought them back.
 #include <algorithm>
+#include <iterator>
 
 #include "adapters/broker/kafka/kafka_member.h"
 
@@ -32,6 +33,8 @@ void KafkaMember::topics_read(rd_kafka_event_t* event) {
   const auto told = Admin::topics_told(event);
   if (!told) return;
   topics_known_ = true;
+  std::vector<TopicPartition> back;  // of all of them in one write: after it this member is over
+  std::string why;
   for (const auto& [topic, look] : *told) {
     if (!look) {
       // A write that names its offset is retried until its time is over, and the others' offsets with it.
@@ -43,19 +46,23 @@ void KafkaMember::topics_read(rd_kafka_event_t* event) {
     }
     not_found_.erase(topic);
     std::string& id = topic_ids_[topic];
-    const bool anew = !id.empty() && id != look->id;
-    id = look->id;
-    const std::string again = "topic " + topic + " was deleted and made anew; it is read from its beginning";
-    if (anew) {
-      std::vector<TopicPartition> tps = lose_topic(topic);
-      std::erase_if(tps, [&](const TopicPartition& tp) { return tp.partition.v >= look->partitions; });
-      if (!tps.empty()) return set_back(std::move(tps), again, kTries);
-    }
+    const bool anew = !id.empty() && !look->id.empty() && id != look->id;
+    if (!look->id.empty()) id = look->id;
+    std::vector<TopicPartition> tps;
+    if (anew) tps = lose_topic(topic);
     // Gone and back between two looks of librdkafka: it would never give us these again.
-    if (away_.erase(topic) > 0 &&
-        std::ranges::any_of(attached_, [&](const TopicPartition& tp) { return tp.topic == topic; }))
-      return failed(false, again);
+    if (away_.erase(topic) > 0)
+      std::ranges::copy_if(attached_, std::back_inserter(tps),
+                           [&](const TopicPartition& tp) { return tp.topic == topic; });
+    if (tps.empty()) continue;
+    why = "topic " + topic + " was deleted and made anew; it is read from its beginning";
+    std::erase_if(tps, [&](const TopicPartition& tp) { return tp.partition.v >= look->partitions; });
+    if (anew) back.insert(back.end(), tps.begin(), tps.end());
   }
+  std::ranges::sort(back);
+  back.erase(std::ranges::unique(back).begin(), back.end());
+  if (!back.empty()) return set_back(std::move(back), why, kTries);
+  if (!why.empty()) failed(false, why);
 }
 
 std::vector<TopicPartition> KafkaMember::lose_topic(const std::string& topic) {
@@ -75,6 +82,9 @@ void KafkaMember::set_back(std::vector<TopicPartition> tps, std::string why, int
   auto reset = std::make_shared<WriteOrder>(WriteOrder{WriteSerial(0), {}, {}, nullptr, std::nullopt});
   for (const TopicPartition& tp : tps) reset->offsets.push_back({tp, Offset(0), {}});
   reset->group.reset(rd_kafka_consumer_group_metadata(consumer_.get()));
+  // Whoever is out of the group may not move what another owns now.
+  if (!reset->group || rd_kafka_consumer_group_metadata_generation_id(reset->group.get()) < 1)
+    return failed(false, why + ", unless its offset was committed again meanwhile: look at the group's offsets");
   writer_.post([this, reset, tps = std::move(tps), why = std::move(why), tries]() mutable {
     const bool done = transactions_.write(*reset).answer.result == WriteResult::kDone;
     this->order([this, tps = std::move(tps), why = std::move(why), tries, done]() mutable {

@@ -23,7 +23,7 @@ struct Options {
   std::function<void(int level, std::string_view text)> log;
 
   Duration request_limit{10000};      // of one call
-  Duration write_limit{15000};        // of one write, from its begin to its answer
+  Duration write_limit{9000};         // of one write, from its begin to its answer; below the next
   Duration transaction_limit{10000};  // after which the broker gives an open transaction up
   Duration message_limit{5000};       // of one record on its way
   Duration join_limit{60000};         // until the group has answered, with `consumer_protocol`

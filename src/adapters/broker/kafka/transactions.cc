@@ -200,10 +200,8 @@ WriteReport Transactions::write(const WriteOrder& order) {
 
   step = commit(deadline);
   if (step.well()) return report(order, WriteResult::kDone);
-  // An error that asks for an abort says that the broker has refused the end; of any other nobody can tell.
-  if (step.fatal || step.retriable) return in_doubt(order);
-  take_back(deadline);
-  return gone_wrong(order, step);
+  // Also of an error that asks for an abort nobody can tell whether the end was written: its reply may have been lost.
+  return in_doubt(order);
 }
 
 Result<std::vector<RefusedRecord>> Transactions::refusals(const WriteOrder& order) {
