@@ -52,13 +52,15 @@ class AloneGate {
 
   void end(bool suspect) {
     std::vector<Ready> ready;
+    bool awaited = suspect;
     {
       const std::lock_guard lock(mutex_);
       --running_;
       if (suspect) --suspects_;
+      awaited = awaited || suspects_ > 0;
       take_ready(ready, {});
     }
-    quiet_.notify_all();
+    if (awaited) quiet_.notify_all();  // without suspects nobody waits
     for (Ready& one : ready) one.go(one.alone);
   }
 

@@ -110,6 +110,11 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
       engine_(spec_.engine),
       figures_(dead_letter_topics(spec_)),
       runner_(runner_settings(spec_), clock, figures_, [this](std::uint64_t life, HandledRun run) {
+        // Of an inline handler: answered inside this very turn, and the next one takes it.
+        if (std::this_thread::get_id() == turning_) {
+          if (life == life_) answered_.push_back(std::move(run));
+          return;
+        }
         const std::lock_guard lock(mutex_);
         if (life == life_) handled_.push_back(std::move(run));  // else of a member that is no more
         if (awake_ != nullptr) awake_->wake();
@@ -134,6 +139,7 @@ void Worker::stop() {
 
 void Worker::work() {
   FlightRecorder::alternate_stack();  // inline handlers run on this thread
+  turning_ = std::this_thread::get_id();
   while (true) {
     take_tasks();
     if (stopping_.load() && !pump_) break;
@@ -342,7 +348,7 @@ void Worker::turn() {
     set_state(WorkerState::kStopping);
     pump_->tell(StopIn{});
   }
-  bool busy = pump_->has_handled() || pump_->has_events();
+  bool busy = pump_->has_handled() || pump_->has_events() || !answered_.empty();
   {
     const std::lock_guard lock(mutex_);
     busy = busy || !handled_.empty() || !tasks_.empty();
@@ -355,11 +361,13 @@ void Worker::turn() {
     const std::lock_guard lock(mutex_);
     handled_.swap(taken_);
   }
-  for (HandledRun& run : taken_) {
-    if (run.last) look_at_emitted(*run.last);
-    pump_->handled(std::move(run));
+  for (std::vector<HandledRun>* runs : {&answered_, &taken_}) {
+    for (HandledRun& run : *runs) {
+      if (run.last) look_at_emitted(*run.last);
+      pump_->handled(std::move(run));
+    }
+    runs->clear();
   }
-  taken_.clear();
   const Now now = clock_.now();
   if (pump_->has_handled()) death_point("attempt.answered");
   pump_->turn(now);
@@ -417,6 +425,7 @@ void Worker::part() {
     awake_ = nullptr;
     ++life_;
     handled_.clear();
+    answered_.clear();
   }
   death_point("stop.released");
   before_.stale_replies += pump_->engine().counters().stale_replies;

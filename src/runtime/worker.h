@@ -165,6 +165,8 @@ class Worker {
   // The worker's thread alone:
   Runner runner_;
   std::vector<HandledRun> taken_;
+  std::vector<HandledRun> answered_;        // the worker's thread alone, which runs inline handlers
+  std::atomic<std::thread::id> turning_{};  // that thread, once it works
   std::map<std::string, SourceTopic> sources_;
   std::vector<std::string> lanes_;                  // private ones, one for each topic
   std::map<std::string, std::int32_t> partitions_;  // of the topics, when they were prepared

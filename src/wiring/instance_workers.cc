@@ -52,9 +52,13 @@ Result<std::shared_ptr<Handler>> Instance::Parts::make_handler(const WorkerConfi
     return std::shared_ptr<Handler>(pull);
   }
   const std::string& name = std::get<BuiltinHandlerConfig>(one.handler).name;
-  const std::string cluster = config.cluster_id;
-  InProcess where{name, recorder.get(),
-                  [worker, cluster](const std::string& topic) { return worker.journal_of(topic, cluster); }, &gate};
+  std::map<std::string, std::string> journals;  // asked for every message
+  for (const std::string& topic : worker.topics) journals[topic] = worker.journal_of(topic, config.cluster_id);
+  const auto journal = [worker, cluster = config.cluster_id, journals](const std::string& topic) {
+    const auto known = journals.find(topic);
+    return known == journals.end() ? worker.journal_of(topic, cluster) : known->second;
+  };
+  InProcess where{name, recorder.get(), journal, &gate};
   if (const auto sync = handlers.sync.find(name); sync != handlers.sync.end()) {
     if (worker.run == RunIn::kEngine)
       return std::shared_ptr<Handler>(std::make_shared<InlineHandler>(std::move(where), sync->second));

@@ -4,11 +4,15 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "adapters/archive/files/file_archive.h"
 #include "adapters/broker/embedded/embedded_broker.h"
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "base/random.h"
+#include "office/archives.h"
 #include "office/intake_runner.h"
 #include "office/letters.h"
+#include "office/operation_runner.h"
+#include "office/operations.h"
 #include "office/sql.h"
 #include "tests/support/scratch_folder.h"
 
@@ -41,7 +45,8 @@ class OfficeIntake : public testing::Test {
     return wanted;
   }
 
-  void die(std::int64_t n, const LogRecord& message, LetterForm form = LetterForm::kWhole) {
+  // What a worker writes when it dies.
+  std::vector<Record> died(std::int64_t n, const LogRecord& message, LetterForm form) {
     LetterFacts facts;
     facts.cluster = "test";
     facts.topic = "orders";
@@ -50,8 +55,11 @@ class OfficeIntake : public testing::Test {
     facts.timestamp = message.timestamp;
     facts.group = facts.worker = "billing";
     facts.reason = Reason::kExhausted;
-    ASSERT_TRUE(broker_->produce(letter_records(facts, message, form, {"orders.dlq", 2, 400})));
     ids_.push_back(letter_id(facts));
+    return letter_records(facts, message, form, {"orders.dlq", 2, 400});
+  }
+  void die(std::int64_t n, const LogRecord& message) {
+    ASSERT_TRUE(broker_->produce(died(n, message, LetterForm::kWhole)));
   }
 
   std::int64_t stored() {
@@ -87,32 +95,85 @@ LogRecord random_record(Random& random) {
   return record;
 }
 
-TEST_F(OfficeIntake, BytesAreTheSameFromDeathToStore) {
+TEST_F(OfficeIntake, BytesAreTheSameAfterDeathArchiveRestoreAndReplay) {
+  constexpr std::int64_t kLetters = 10000;
+  const Actor ann{.name = "ann", .reason = "", .request_id = ""};
   Random random(7);
-  std::vector<LogRecord> records;
-  for (std::int64_t n = 0; n < 500; ++n) {
-    records.push_back(random_record(random));
-    die(n, records.back(), static_cast<LetterForm>(random.below(4)));
+  std::map<std::string, LogRecord> messages;  // by the letter's id
+  std::vector<Record> batch;
+  for (std::int64_t n = 0; n < kLetters; ++n) {
+    LogRecord message = random_record(random);
+    for (Record& record : died(n, message, static_cast<LetterForm>(random.below(4))))
+      batch.push_back(std::move(record));
+    messages[ids_.back()] = std::move(message);
+    if (n % 250 < 249) continue;
+    ASSERT_TRUE(broker_->produce(std::exchange(batch, {})));
   }
   IntakeRunner runner(*broker_, *store_, log_, clock_, options());
   runner.run_until_idle();
-  ASSERT_EQ(stored(), 500);
-  const auto done = store_->read([&](Connection& c) -> Result<void> {
-    for (std::size_t n = 0; n < records.size(); ++n) {
-      const auto row = letter_row(c, std::string_view(ids_[n])).value();
-      EXPECT_TRUE(row.has_value());
-      if (!row) continue;
-      const auto payload = letter_payload(c, row->letter.seq).value();
-      EXPECT_TRUE(payload.has_value());
-      if (!payload) continue;
-      EXPECT_EQ(payload->key, records[n].key);
-      EXPECT_EQ(payload->value, records[n].value);
-      EXPECT_EQ(payload->headers, records[n].headers);
-      EXPECT_EQ(row->letter.timestamp, records[n].timestamp);
+  ASSERT_EQ(stored(), kLetters);
+  std::vector<std::int64_t> seqs;
+  const auto same = [&](const Bytes& key, const Bytes& value, const Headers& headers, const LogRecord& message) {
+    return key == message.key && value == message.value && headers == message.headers;
+  };
+  const auto differing = [&] {
+    std::size_t differ = 0;
+    seqs.clear();
+    const auto done = store_->read([&](Connection& c) -> Result<void> {
+      for (const auto& [id, message] : messages) {
+        const auto row = letter_row(c, std::string_view(id)).value();
+        if (row) seqs.push_back(row->letter.seq);
+        const auto payload = row ? letter_payload(c, row->letter.seq).value() : std::nullopt;
+        const bool good = payload && same(payload->key, payload->value, payload->headers, message) &&
+                          row->letter.timestamp == message.timestamp;
+        if (!good) ++differ;
+      }
+      return {};
+    });
+    EXPECT_TRUE(done);
+    return differ;
+  };
+  EXPECT_EQ(differing(), 0U) << "as they were taken in";
+
+  FileArchive archive(folder_.path() + "/archive");
+  std::vector<std::string> archives;
+  for (std::size_t from = 0; from < seqs.size(); from += 500) {
+    const auto end = seqs.begin() + static_cast<std::ptrdiff_t>(std::min(from + 500, seqs.size()));
+    const std::vector<std::int64_t> some(seqs.begin() + static_cast<std::ptrdiff_t>(from), end);
+    archives.push_back(archive_letters(*store_, archive, "orders.dlq", some, ann, clock_.now().wall).value().id);
+  }
+  EXPECT_EQ(differing(), messages.size()) << "their bytes are in files now";
+  for (const std::string& id : archives) ASSERT_TRUE(restore_archive(*store_, archive, id, ann, clock_.now().wall));
+  EXPECT_EQ(differing(), 0U) << "as they were restored";
+
+  OperationsOptions wanted;
+  wanted.readers = [](const std::string&) { return std::vector<Reader>(); };
+  wanted.new_id = [] { return "op_1"; };
+  Operations operations(*store_, clock_, wanted);
+  OperationRequest all;
+  all.query = Query{};
+  all.settings.rate = all.settings.canary = 0;
+  ASSERT_EQ(operations.start(operations.plan(all, ann).value().id, ann)->result, OperationChange::kDone);
+  OperationRunner sender(*broker_, *store_, log_, clock_, {.key = {"o1", std::string(32, 'k')}});
+  sender.run_until_idle();
+  std::size_t sent = 0, changed = 0;
+  for (std::int32_t p = 0; p < 2; ++p)
+    for (Offset at(0);;) {
+      const auto read = broker_->read({"orders", Partition(p)}, at, 1000, std::size_t{8} << 20).value();
+      if (read.empty()) break;
+      at = next(read.back().offset);
+      for (const LogRecord& record : read) {
+        ASSERT_EQ(record.headers.back().first, "bartleby-replay");
+        const std::string mark = *record.headers.back().second;
+        const std::size_t begin = mark.find("letter=") + 7;
+        const Headers own(record.headers.begin(), record.headers.end() - 1);
+        ++sent;
+        const std::string letter = mark.substr(begin, mark.find(';', begin) - begin);
+        if (!same(record.key, record.value, own, messages.at(letter))) ++changed;
+      }
     }
-    return {};
-  });
-  EXPECT_TRUE(done);
+  EXPECT_EQ(sent, messages.size());
+  EXPECT_EQ(changed, 0U) << "as they were sent again";
 }
 
 TEST_F(OfficeIntake, TheThreadTakesInWhatArrivesAndNothingElse) {

@@ -267,29 +267,29 @@ std::uint64_t place_after(const Request& request, const std::string& life, std::
 void add_event_route(Router& router, const Services& services) {
   const auto streams = std::make_shared<std::atomic<std::size_t>>(0);
   const std::string life = std::to_string(ms(services.clock->now().wall));
-  router.add(
-      "GET", "/api/v1/events",
-      {.access = Scope::kRead,
-       .summary = "Server-sent events: snapshot, then letter.arrived (counts), issue, operation, worker",
-       .query = {{"topics", "string", "letters, issues, operations, workers; all where nothing is said"}},
-       .answer_type = "text/event-stream",
-       .answer = R"({"type": "string"})"},
-      [&services, streams, life](Request& request) {
-        const auto wanted = wanted_of(request);
-        if (!wanted) return wanted.error();
-        if (++*streams > kMostStreams) {
-          --*streams;
-          return problem(ProblemType::kTooMany, "there are " + std::to_string(kMostStreams) + " streams already");
-        }
-        const std::shared_ptr<void> seat(nullptr, [streams](void*) { --*streams; });
-        const auto stream = std::make_shared<EventStream>(services, request, life, *wanted,
-                                                          place_after(request, life, services.news->last()));
-        Response response;
-        response.content_type = "text/event-stream";
-        response.headers.emplace_back("Cache-Control", "no-store");
-        response.stream = [stream, seat] { return stream->next(); };
-        return response;
-      });
+  router.add("GET", "/api/v1/events",
+             {.access = Scope::kRead,
+              .summary = "Server-sent events: snapshot, then letter.arrived (counts), issue, operation, worker",
+              .query = {{"topics", "string", "letters, issues, operations, workers; all where nothing is said"}},
+              .answer_type = "text/event-stream",
+              .answer = R"({"type": "string"})"},
+             [&services, streams, life](Request& request) {
+               const auto wanted = wanted_of(request);
+               if (!wanted) return wanted.error();
+               if (++*streams > kMostStreams) {
+                 --*streams;
+                 return problem(ProblemType::kTooMany,
+                                "there are " + std::to_string(kMostStreams) + " streams already");
+               }
+               const std::shared_ptr<void> seat(nullptr, [streams](void*) { --*streams; });
+               const auto stream = std::make_shared<EventStream>(services, request, life, *wanted,
+                                                                 place_after(request, life, services.news->last()));
+               Response response;
+               response.content_type = "text/event-stream";
+               response.headers.emplace_back("Cache-Control", "no-store");
+               response.stream = [stream, seat] { return stream->next(); };
+               return response;
+             });
 }
 
 }  // namespace bartleby
