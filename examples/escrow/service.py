@@ -29,7 +29,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         with lock:
             again = key in done
             done.add(key)
-        print(self.path[1:], command.get("deal"), f"attempt {attempt}", "was done before" if again else "done", flush=True)
+        how = "was done before" if again else "done"
+        print(self.path[1:], command.get("deal"), f"attempt {attempt}", how, flush=True)
         return self.answer(200, "done")
 
     def answer(self, status, text):

@@ -59,8 +59,10 @@ class Example(Bartleby):
     def command_for(self, topic, what, deal, **how):
         body = json.dumps({"event_type": what, "deal": deal, **how})
 
+        path, key = f"/api/v1/topics/{topic}/messages", {"Bartleby-Key": f"deal-{deal}"}
+
         def sent():
-            return self.call("POST", f"/api/v1/topics/{topic}/messages", body, {"Bartleby-Key": f"deal-{deal}"})[0] == 200
+            return self.call("POST", path, body, key)[0] == 200
         wait_for(f"{topic} to take a command", sent, PATIENCE)
 
     def done(self):
