@@ -96,8 +96,7 @@ export const checks = [
           await stamped(page, 'discarded');
           await page.getByRole('link', { name: 'Activity' }).click();
           const undo = page.getByRole('table', { name: 'Audit' }).getByRole('button', { name: 'undo' });
-          await undo.first().waitFor();
-          assert.equal(await undo.count(), 1);
+          await until('one undo, of the last line', async () => (await undo.count()) === 1);
           await undo.click();
           await page.getByText('Restored: the letter is open again.').first().waitFor();
           assert.equal((await bartleby.letters('state:open')).count.value, 1);
