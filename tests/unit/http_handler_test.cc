@@ -293,7 +293,12 @@ TEST(HttpLoop, ThousandsInFlightInBoundedMemory) {
   const std::size_t each = (std::max(memory, before) - before) / static_cast<std::size_t>(count);
   std::printf("%d attempts of %d ms: %.2f s, %llu in flight at most, %zu bytes of memory each\n", count, pause_ms, took,
               static_cast<unsigned long long>(most), each);
-  EXPECT_LT(each, 100'000U);  // client and server together
+#ifdef __SANITIZE_THREAD__
+  constexpr std::size_t kMost = 300'000;  // most of it the sanitizer's
+#else
+  constexpr std::size_t kMost = 100'000;
+#endif
+  EXPECT_LT(each, kMost);  // client and server together
   EXPECT_GT(most, static_cast<std::uint64_t>(count) / 2);
 }
 
