@@ -359,6 +359,14 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       }
     });
   }
+  // Of a message that compaction or retention took: nobody comes back for these.
+  if (cut_->release)
+    for (const auto& [offset, deaths] : obituaries_) {
+      if (offset >= cut_->low || cut_->obituaries.contains(offset)) continue;
+      cut_->obituaries[offset] = deaths.size();
+      for (const Obituary& o : deaths)
+        plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = o, .letter = {}});
+    }
   cut_->strays = cut_->release ? strays_.size() : std::min(strays_.size(), kMaxErases);
   cut_->more = cut_->more || cut_->strays < strays_.size();
   for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
