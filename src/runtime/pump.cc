@@ -324,7 +324,11 @@ void Pump::journal_slice(Request& request, RangeRead& in) {
     if (!entry) continue;  // not ours: the check will differ if it should have been
     request.journal.insert_or_assign(*r.key, std::move(*entry));
   }
-  if (in.answered) p.tail_from = std::max(p.tail_from, in.next);
+  // A takeover that asks twice goes on from the first answer: what only the second one has is for the tail.
+  if (tail && in.answered)
+    p.tail_from = std::max(p.tail_from, in.next);
+  else if (in.answered && in.end && !std::exchange(p.journal_read, true))
+    p.tail_from = in.next;
   if (!in.answered || in.end) {
     JournalIn out{request.ref, in.answered, {}, in.end, tail};
     // A tail that breaks off goes on where it stopped, so what it has seen must be told now.

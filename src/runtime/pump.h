@@ -139,6 +139,7 @@ class Pump {
     const SourceTopic* topic;
     // journal: read to the end once, then tailed for obituaries
     Offset tail_from{0};
+    bool journal_read = false;  // once to its end: from there on it is tailed
     Instant next_tail = kNever;
     bool tailing = false;
     std::size_t metadata_bytes = 0;
