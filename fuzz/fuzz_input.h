@@ -4,6 +4,7 @@
 // quietly: what is not there reads as zero.
 #pragma once
 
+#include <bartleby/types.h>
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdint>
@@ -18,7 +19,7 @@ inline std::uint64_t any_number(FuzzedDataProvider& in) {
   return in.ConsumeIntegral<std::uint64_t>() >> in.ConsumeIntegralInRange(0, 63);
 }
 
-inline std::optional<std::string> maybe_text(FuzzedDataProvider& in, std::size_t max) {
+inline Bytes maybe_text(FuzzedDataProvider& in, std::size_t max) {
   if (in.ConsumeBool()) return std::nullopt;
   return in.ConsumeRandomLengthString(max);
 }
