@@ -19,11 +19,11 @@ Result<void> apply(LetterChanges& changes, const OutcomeRecord& outcome, Outcome
   if (!row) return std::unexpected(row.error());
   // The life that was sent is one after the one that the letter is in, unless that has come back already.
   if (!*row || outcome.replays == 0) return ++taken.ignored, Result<void>();
-  // Intake was first, and has settled it.
-  if (outcome.verdict == Verdict::kDead && (*row)->letter.replays >= outcome.replays)
-    return ++taken.came_back, Result<void>();
-  if ((*row)->letter.replays + 1 != outcome.replays && !office_mutant(OfficeMutant::kEarlierOutcomeCounts))
-    return ++taken.ignored, Result<void>();
+  if ((*row)->letter.replays + 1 != outcome.replays && !office_mutant(OfficeMutant::kEarlierOutcomeCounts)) {
+    // Of one that came back intake may have been first, and has settled it.
+    const bool known = outcome.verdict == Verdict::kDead && (*row)->letter.replays >= outcome.replays;
+    return ++(known ? taken.came_back : taken.ignored), Result<void>();
+  }
   const StoredLetter& letter = (*row)->letter;
   if (outcome.verdict == Verdict::kDead) {
     ++taken.came_back;

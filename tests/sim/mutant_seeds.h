@@ -36,7 +36,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 51> kRec
     {"UnknownTakenForNotDone", 1},
     {"DecisionNotJournalled", 165},
     {"StaleEpochAccepted", 1},
-    {"SettingsRunParked", 273},
+    {"SettingsRunParked", 522},
     {"OffsetsReadUnstable", 34},
     {"JournalCheckIgnored", 55},
     {"ClaimMendsCheck", 23},
@@ -60,7 +60,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 51> kRec
     {"OpenGuardCountsAttempts", 56},
     {"GuardLetsLettersPass", 165},
     {"GuardClosesAtOnce", 24},
-    {"GuardCountsAttempts", 65},
+    {"GuardCountsAttempts", 86},
 }};
 
 inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 23> kRecordedOfficeSeeds = {{
