@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """examples/escrow as it is shipped: its schedules are those of the scenarios, and it runs on both kinds of log.
 
-Usage: escrow.py PROGRAM. Prints a line per check; where Kafka cannot be had, that one is skipped.
+Usage: escrow.py PROGRAM [--long]. Prints a line per check. It is run only with --long; where Kafka cannot be had, that
+one is skipped.
 """
 
 import json
@@ -18,7 +19,7 @@ from processes import Bartleby, run_checks, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/escrow"
-PATIENCE = 60
+PATIENCE = 150
 COMMANDS = [  # worker, topic, type
     ("ton-deposit-watcher", "escrow.commands", "WATCH_DEPOSIT"),
     ("payout-executor", "escrow.commands", "EXECUTE_PAYOUT"),
@@ -66,7 +67,8 @@ class Example(Bartleby):
         wait_for(f"{topic} to take a command", sent, PATIENCE)
 
     def done(self):
-        return re.findall(r"^([a-z-]+) (\d+) attempt (\d+) (done|was done before)$", self.log.read_text(), re.M)
+        """Worker, deal: what the service says that it has done for the first time."""
+        return sorted(re.findall(r"([a-z-]+) (\d+) attempt \d+ done$", self.log.read_text(), re.M))
 
     def letters(self):
         found = self.get("/api/v1/letters?limit=50&q=dlq:escrow.commands.dlq")["items"]
@@ -81,9 +83,10 @@ def goes_through(program, folder, arguments=()):
         example.command_for("escrow.commands", "EXECUTE_PAYOUT", 20, fails=2)
         example.command_for("escrow.commands", "EXECUTE_PAYOUT", 21, fails=-1)
         example.command_for("escrow.commands", "EXECUTE_PAYOUT", 22, wrong=True)
-        wanted = sorted([(worker, str(deal), "1", "done") for deal, (worker, _, _) in enumerate(COMMANDS)] +
-                        [("payout-executor", "20", "3", "done")])
-        wait_for("all that can be done", lambda: sorted(example.done()) == wanted, PATIENCE)
+        wanted = sorted([(worker, str(deal)) for deal, (worker, _, _) in enumerate(COMMANDS)])
+        wanted = sorted([*wanted, ("payout-executor", "20")])
+        wait_for("all that can be done", lambda: len(example.done()) >= len(wanted), PATIENCE)
+        assert example.done() == wanted, example.log.read_text()
         wait_for("one to wait", lambda: example.get("/api/v1/workers/payout-executor")["parked"] == 1, PATIENCE)
         assert example.call("POST", "/api/v1/workers/payout-executor/parked:give-up", '{"all": true}')[0] == 200
         wait_for("two letters", lambda: len(example.letters()) == 2, PATIENCE)
@@ -91,7 +94,7 @@ def goes_through(program, folder, arguments=()):
         assert reasons == ["GIVEN_UP", "REJECTED"], example.letters()
         dlqs = {one["name"]: one["class"] for one in example.get("/api/v1/dlqs")["items"]}
         assert dlqs["escrow.commands.dlq"] == "financial", dlqs
-        assert sorted(example.done()) == wanted, example.done()
+        assert example.done() == wanted, example.log.read_text()
     finally:
         example.terminate()
 
@@ -108,7 +111,10 @@ def runs_on_kafka(program, kafka):
 
 def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
-    status = run_checks([schedules_are_those_of_the_scenarios, runs_on_the_embedded_log], program)
+    status = run_checks([schedules_are_those_of_the_scenarios], program)
+    if "--long" not in sys.argv:
+        return status
+    status |= run_checks([runs_on_the_embedded_log], program)
     with tempfile.TemporaryDirectory() as folder:
         try:
             kafka = Kafka(folder)
