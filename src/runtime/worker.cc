@@ -280,6 +280,7 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
     }
   }
   if (const auto first = first_offsets(*offsets, ranges, start); !first.empty()) {
+    tell_begin(first);
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;
@@ -287,6 +288,19 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
       return trouble("waits for the member that commits where the group begins", committed.error()), false;
   }
   return true;
+}
+
+// A group that begins is told; one whose journal was written to has begun before, and its offsets have expired or were
+// deleted since: what it has done is not known any more.
+void Worker::tell_begin(const std::vector<CommittedOffset>& first) {
+  std::map<std::string, bool> before;  // by topic
+  for (const CommittedOffset& o : first) {
+    const auto journal = broker_.log_range({sources_[o.tp.topic].journal, o.tp.partition});
+    before[o.tp.topic] |= journal && journal->second > Offset(0);
+  }
+  for (const auto& [topic, gone] : before)
+    log_.write(gone ? LogLevel::kError : LogLevel::kInfo, gone ? "offsets_gone" : "group_begins",
+               {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
 }
 
 bool Worker::join() {

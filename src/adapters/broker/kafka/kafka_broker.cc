@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "adapters/broker/kafka/kafka_member.h"
 #include "adapters/broker/kafka/records.h"
@@ -245,6 +246,17 @@ void KafkaBroker::skip_at_next_start(Member& member, std::int64_t offsets) {
   dynamic_cast<KafkaMember&>(member).set_skip(offsets);
 }
 
-void KafkaBroker::kill(std::unique_ptr<Member> member) { dynamic_cast<KafkaMember&>(*member).die(); }
+void KafkaBroker::kill(std::unique_ptr<Member> member) {
+  auto& ours = dynamic_cast<KafkaMember&>(*member);
+  ours.die();
+  if (HandlePtr late = ours.take_late()) late_.push_back(std::move(late));
+}
+
+std::size_t KafkaBroker::send_late() {
+  for (const HandlePtr& writer : late_)
+    const ErrorPtr ignored(
+        rd_kafka_commit_transaction(writer.get(), static_cast<int>(admin_->options().message_limit.count())));
+  return std::exchange(late_, {}).size();
+}
 
 }  // namespace bartleby::kafka

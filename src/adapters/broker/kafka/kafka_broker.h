@@ -48,6 +48,7 @@ class KafkaBroker : public Broker {
   void fate_of_next_write(Member& member, WriteFate fate);
   void skip_at_next_start(Member& member, std::int64_t offsets);  // as if librdkafka had not begun where it was told
   void kill(std::unique_ptr<Member> member);
+  std::size_t send_late();  // what members that were killed had not sent yet; returns how many there were
 
  private:
   Result<void> check(const std::vector<Record>& records);
@@ -61,6 +62,8 @@ class KafkaBroker : public Broker {
 
   std::mutex moving_;                           // of cursors: one at a time
   std::map<std::string, Transactions> movers_;  // by group, which is their transactional id
+
+  std::vector<HandlePtr> late_;  // of members that were killed
 
   std::mutex reading_;
   std::mutex ringing_;

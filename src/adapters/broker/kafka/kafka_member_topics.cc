@@ -23,7 +23,7 @@ void KafkaMember::look_at_topics() {
   topics_asked_ = true;
   const std::uint64_t number = ++last_ask_;
   asks_[number] = {
-      .asked = Asked::kTopics, .request = 0, .ref = {}, .wanted = {}, .start = {}, .stable = {}, .high_watermark = {}};
+      .asked = Asked::kTopics, .request = 0, .ref = {}, .tp = {}, .wanted = {}, .start = {}, .stable = {}, .high_watermark = {}};
   admin_->ask_topics(answers_.get(), number * 4, spec_.topics);
 }
 

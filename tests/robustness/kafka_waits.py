@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Long waits, long queues and sudden deaths on a real Kafka.
+
+Usage: kafka_waits.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build: a `bartleby` whose clock can be hurried
+and which dies where it is told to, and `crashing`. Prints a line per check. 100,000 messages behind a parked one, with
+--long a million. Where Kafka cannot be had every check is skipped.
+"""
+
+import collections
+import json
+import pathlib
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from kafka_world import PATIENCE, Endpoint, run_in_world  # noqa: E402
+from processes import wait_for  # noqa: E402
+
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+TOOLS = pathlib.Path(sys.argv[2]).resolve()
+BEHIND = 1000000 if "--long" in sys.argv else 100000
+MAX_CRASHES = 2
+
+
+def parked(worker, name):
+    status, answer = worker.call("GET", f"/api/v1/workers/{name}/parked", seconds=PATIENCE)
+    return answer["items"] if status == 200 else []
+
+
+def metric(worker, name):
+    """The sum of what the process shows under that name, labels or not."""
+    status, text = worker.call("GET", "/metrics", seconds=PATIENCE)
+    assert status == 200, text
+    prefix, _, label = name.partition("{")
+    lines = [line for line in text.decode().splitlines() if line.startswith((prefix + " ", prefix + "{")) and
+             label.rstrip("}") in line]
+    return sum(float(line.split()[-1]) for line in lines)
+
+
+def thirty_minutes(world):
+    """A step of 30 minutes in a process whose clock runs 60 times as fast: restarted, then moved to another instance."""
+    topic, others = "waits", 200
+    endpoint = Endpoint(lambda number: 1 if number == 0 else 0)
+    world.witness.ask("create", topic, 1)
+    workers = f"""  {topic}:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    retry: {{max_attempts: 3, schedule: [30m], timeout: 30m}}
+    drain: 30m
+    guard: null
+"""
+    hurried = {"program": TOOLS / "bartleby", "environment": {"BARTLEBY_TIME_SCALE": "60"}}
+    worker = world.launch("w1", workers, **hurried)
+    world.witness.produce(topic, 0, others // 2, 1000)
+    wait_for("the others of its partition", lambda: len(endpoint.succeeded) == others // 2 - 1, PATIENCE)
+    wait_for("the first failure", lambda: parked(worker, topic), PATIENCE)
+    seen = [parked(worker, topic)[0]]
+    assert seen[0]["attempts"] == 1, seen
+
+    assert worker.terminate(PATIENCE) == 0
+    world.launch("w1", workers, **hurried)
+    wait_for("it after a restart", lambda: parked(worker, topic), PATIENCE)
+    seen.append(parked(worker, topic)[0])
+
+    other = world.launch("w2", workers, **hurried)
+    assert worker.terminate(PATIENCE) == 0
+    wait_for("it at another instance", lambda: parked(other, topic), PATIENCE)
+    seen.append(parked(other, topic)[0])
+    for field in ("attempts", "first_failure_at", "last_failure_at", "error", "due"):
+        assert len({str(item[field]) for item in seen}) == 1, f"{field}: {[item[field] for item in seen]}"
+
+    before, members = world.kafka.rebalances(topic), world.witness.members(topic)
+    assert before > 0, "the brokers say nothing of rebalances: nothing is known"
+    world.witness.produce(topic, others // 2, others, 1000)
+    wait_for("others that came meanwhile", lambda: len(endpoint.succeeded) == others - 1, PATIENCE)
+    assert world.witness.offsets(topic, topic) == {0: 0}, "it was passed while it waits"
+    wait_for("its second attempt", lambda: 0 in endpoint.succeeded, PATIENCE)
+    wait_for("its commit", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
+    assert world.kafka.rebalances(topic) == before and world.witness.members(topic) == members, "a rebalance"
+    assert [a for n, a, _ in endpoint.attempts if n == 0] == [1, 2], endpoint.attempts
+    times = collections.Counter(n for n, _, good in endpoint.attempts if good)
+    assert all(times[n] == 1 for n in range(others)), times
+    assert other.terminate(PATIENCE) == 0
+    return f"{others - 1} others flowed, attempt, due time and story kept twice, 0 rebalances while it waited"
+
+
+def behind_a_parked_head(world):
+    """What lies behind a message that waits is handled, and not again after a restart; its own key waits for it."""
+    topic, keys = "quick", 1000
+    world.witness.ask("create", topic, 1)
+    workers = f"""  {topic}:
+    retry: {{max_attempts: 3, schedule: [1h], timeout: 20s}}
+    drain: 2m
+"""
+    worker = world.launch("q1", workers, program=TOOLS / "crashing")
+    began = time.monotonic()
+    for first in range(0, BEHIND, 10000):
+        world.witness.produce(topic, first, first + 10000, keys)
+    waiting = BEHIND // keys  # of its key, itself among them
+    done = f'bartleby_attempts_total{{worker="{topic}",outcome="done"}}'
+
+    def handled():
+        return metric(worker, 'bartleby_attempts_total{outcome="done"}')
+
+    wait_for(done, lambda: handled() == BEHIND - waiting, PATIENCE)
+    seconds = time.monotonic() - began
+    assert world.witness.offsets(topic, topic).get(0, 0) == 0, "the parked one was passed"
+    memory = next(line for line in pathlib.Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
+                  if line.startswith("VmRSS"))
+    assert worker.terminate(PATIENCE) == 0
+    world.launch("q1", workers, program=TOOLS / "crashing")
+    wait_for("it after a restart", lambda: parked(worker, topic), PATIENCE)
+    status, answer = worker.call("POST", f"/api/v1/workers/{topic}/parked:run-now",
+                                 json.dumps({"partition": 0, "offset": 0}), seconds=PATIENCE)
+    assert status == 200, answer
+    wait_for("the rest", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
+    assert handled() == waiting, f"{handled()} handled after the restart, not {waiting}"
+    assert worker.terminate(PATIENCE) == 0
+    return (f"{BEHIND - waiting} handled behind it in {seconds:.0f} s, {waiting - 1} of its key waited, none was handled "
+            f"again after a restart; {int(memory.split()[1]) // 1024} MB")
+
+
+def death_in_a_transaction(world):
+    """kill -9 between the last request of a transaction and its commit, of the owner of all partitions."""
+    topic, partitions, count = "sudden", 12, 600
+    endpoint = Endpoint(lambda number: 0)
+    world.witness.ask("create", topic, partitions)
+    workers = f"""  {topic}:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    retry: {{max_attempts: 3, schedule: [20ms], timeout: 60s}}
+    guard: null
+"""
+    world.session, kept = 6000, world.session
+    dying = world.launch("s1", workers, program=TOOLS / "bartleby",
+                         environment={"BARTLEBY_DIE_AT": "transaction.sent:3"})
+    world.witness.produce(topic, 0, count, 1000)
+    where = world.witness.produce(topic, count, 2 * count, 1000)
+    wait_for("its death", lambda: dying.process.poll() is not None, PATIENCE)
+    assert dying.process.returncode == -signal.SIGKILL, dying.log.read_text()[-2000:]
+    dead = next(iter(world.witness.members(topic)), None)
+    heir = world.launch("s2", workers)
+    world.session = kept
+    if dead:
+        wait_for("the end of its session", lambda: dead not in world.witness.members(topic), PATIENCE)
+    ended, before = time.monotonic(), len(endpoint.attempts)
+    wait_for("the first message after that", lambda: len(endpoint.attempts) > before, PATIENCE)
+    first = time.monotonic() - ended
+    last = world.witness.produce(topic, 2 * count, 3 * count, 1000)
+    wait_for("all", lambda: len(endpoint.succeeded) == 3 * count, PATIENCE)
+    wait_for("all commits", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
+    assert {p for p, _ in where.values()} == {p for p, _ in last.values()} == set(range(partitions))
+    assert heir.terminate(PATIENCE) == 0
+    return f"the heir of {partitions} partitions went on {first:.1f} s after the session's end; 0 of {3 * count} lost"
+
+
+def crash_poison(world):
+    """A message that kills whoever handles it, in a group of three that are started again as by a service manager."""
+    topic, neighbours = "orders", 300
+    workers = f"""  {topic}:
+    concurrency: 8
+    topics: [poisoned]
+    group: poisoned
+    retry: {{max_crashes: {MAX_CRASHES}, schedule: [50ms], timeout: 20s}}
+"""
+    world.witness.ask("create", "poisoned", 6)
+    world.session, kept = 6000, world.session
+    names = ("c1", "c2", "c3")
+    deaths, ending = collections.Counter(), threading.Event()
+    for name in names:
+        world.launch(name, workers, program=TOOLS / "crashing")
+
+    def manage(name):
+        while not ending.wait(0.05):
+            if world.workers[name].process.poll() is not None:
+                deaths[name] += 1
+                try:
+                    world.workers[name].start(PATIENCE)
+                except AssertionError:  # it died again before it listened
+                    continue
+
+    managers = [threading.Thread(target=manage, args=(name,), daemon=True) for name in names]
+    for manager in managers:
+        manager.start()
+    world.session = kept
+    try:
+        world.witness.produce("poisoned", 0, neighbours // 2, 1000)
+        world.witness.ask("send", "poisoned", "culprit", "segv")
+        world.witness.produce("poisoned", neighbours // 2, neighbours, 1000)
+        # The dlq is made by the first worker, and its records and the commits are there at slightly different times.
+        wait_for("the letter", lambda: len(world.witness.read("poisoned.dlq")) > 0, PATIENCE)
+        wait_for("all to be committed", lambda: world.witness.offsets("poisoned", "poisoned") ==
+                 world.witness.ends("poisoned"), PATIENCE)
+        wait_for("the fleet", lambda: all(world.workers[n].process.poll() is None for n in names), PATIENCE)
+    finally:
+        ending.set()
+        for manager in managers:
+            manager.join(PATIENCE)
+    letters = world.witness.read("poisoned.dlq")
+    assert [(key, value) for _, _, key, value, _ in letters] == [("culprit", "segv")], letters
+    assert letters[0][4]["bartleby-reason"] == "PROCESS_CRASH", letters
+    assert deaths and max(deaths.values()) <= MAX_CRASHES, f"deaths: {dict(deaths)}"
+    for name in names:
+        world.stop(name)
+    return f"{neighbours} neighbours unharmed, one letter, deaths {dict(sorted(deaths.items()))}"
+
+
+CHECKS = (thirty_minutes, behind_a_parked_head, death_in_a_transaction, crash_poison)
+
+if __name__ == "__main__":
+    sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))
