@@ -129,7 +129,6 @@ class Worker {
                 std::vector<TopicSpec>& wanted);
   bool is_lane(const TopicPartition& tp) const;
   bool commit_begin(const std::vector<std::string>& topics, StartAt start);
-  void tell_begin(const std::vector<CommittedOffset>& first);
   bool join();
   void turn();
   void take_tasks();

@@ -139,8 +139,8 @@ class KafkaRig : public BrokerRig {
       BARTLEBY_ASSERT(now() < limit);
       const auto there = broker_->read(tp, Offset(0), 1000, std::size_t{1} << 20);
       BARTLEBY_ASSERT(there.has_value());
-      std::set<Bytes> keys;
-      dense = std::ranges::any_of(*there, [&](const LogRecord& r) { return !keys.insert(r.key).second; });
+      std::set<std::string> keys;
+      dense = std::ranges::any_of(*there, [&](const LogRecord& r) { return !keys.insert(r.key.value_or("")).second; });
     }
   }
   void deny(const std::string& topic, bool denied) override {
@@ -302,6 +302,20 @@ TEST_P(KafkaAlone, ALogIsNotTakenForLargerThanItsRetentionAllows) {
   const PartitionRef ref = reading(a, tp);
   ASSERT_TRUE(await([&] { return a.end(ref) == Offset(15); }));
   EXPECT_EQ(log_range(a, tp).bytes, 1048576u + 1000u);
+}
+
+// A process that begins does not wait for the end of a dead one's transaction.
+TEST_P(KafkaAlone, WhatAGroupHasCommittedIsToldWhileATransactionIsOpen) {
+  const TopicPartition tp{topic(), Partition(0)};
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {tp.topic}, Duration(6000));
+  const PartitionRef ref = assigned(a, tp);
+  write_until_done(a, {}, {{ref, Offset(1), "a"}});
+  Probe& b = join(group, {tp.topic});
+  leave_open(a, b, tp, Fate::kReplyLostNotDone, {}, {ref, Offset(2), "a"});
+  const auto by_now = dynamic_cast<GroupLook&>(broker()).offsets_by_now(group, {tp.topic});
+  ASSERT_TRUE(by_now.has_value());
+  EXPECT_EQ(by_now->at(0).offset, Offset(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(by_protocol()),

@@ -7,6 +7,7 @@ waits for an hour; all others succeed.
 """
 
 import collections
+import json
 import pathlib
 import sys
 
@@ -55,6 +56,13 @@ class Topic:
             return status == 200 and answer["items"]
 
         wait_for("the first one to be parked", parked, PATIENCE)
+
+    def run_now(self):
+        """The first one, which would be due in an hour."""
+        self.await_parked()
+        status, answer = self.worker.call("POST", f"/api/v1/workers/{self.name}/parked:run-now",
+                                          json.dumps({"partition": 0, "offset": 0}), seconds=PATIENCE)
+        assert status == 200, answer
 
     def committed(self):
         return self.world.witness.offsets(self.name, self.name).get(0)
@@ -128,6 +136,8 @@ def lost_by_retention(world):
     topic.start()
     topic.produce(20, 40)
     topic.await_handled(range(20, 40))
+    assert topic.said("offset_reset") > 0, "the log begins behind the commit, and nobody was told"
+    topic.run_now()
     topic.await_letter("LOST_BY_RETENTION")
     assert topic.said("lost_by_retention") > 0, world.last_words()
     topic.await_committed()
@@ -179,7 +189,6 @@ def offsets_moved(world):
     topic.await_committed()
     assert not any(topic.times()[n] for n in range(30, 40)), topic.times()
     assert topic.letters() == [], topic.letters()
-    assert topic.said("stale_entry") > 0, "what the journal knew of the one that was left out went in silence"
     topic.stop()
     return "back and ahead, as people wanted"
 
@@ -215,7 +224,9 @@ def compacted_topic(world):
         topic.produce(number, number + 1)
     wait_for("the compaction", lambda: "m0" not in [r[3] for r in world.witness.read(topic.name)], PATIENCE)
     topic.start()
-    topic.await_handled([1000, 1, 2, 3])
+    topic.await_handled([1, 2, 3])
+    topic.run_now()
+    topic.await_handled([1000])
     topic.await_committed()
     assert topic.times()[0] == 0 and topic.letters() == [], (topic.times(), topic.letters())
     assert topic.said("lost_by_retention") == 0, world.last_words()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Long waits, long queues and sudden deaths on a real Kafka.
 
-Usage: kafka_waits.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build: a `bartleby` whose clock can be hurried
-and which dies where it is told to, and `crashing`. Prints a line per check. 100,000 messages behind a parked one, with
---long a million. Where Kafka cannot be had every check is skipped.
+Usage: kafka_waits.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build: a `bartleby` whose clock can be
+hurried and which dies where it is told to, and `crashing`. Prints a line per check. 100,000 messages behind a parked
+one, with --long a million. Where Kafka cannot be had every check is skipped.
 """
 
+import calendar
 import collections
 import json
 import pathlib
@@ -29,6 +30,10 @@ def parked(worker, name):
     return answer["items"] if status == 200 else []
 
 
+def stamp(text):
+    return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1])
+
+
 def metric(worker, name):
     """The sum of what the process shows under that name, labels or not."""
     status, text = worker.call("GET", "/metrics", seconds=PATIENCE)
@@ -40,7 +45,7 @@ def metric(worker, name):
 
 
 def thirty_minutes(world):
-    """A step of 30 minutes in a process whose clock runs 60 times as fast: restarted, then moved to another instance."""
+    """A step of 30 minutes: restarted, moved to another instance, whose clock runs 60 times as fast, and waited for."""
     topic, others = "waits", 200
     endpoint = Endpoint(lambda number: 1 if number == 0 else 0)
     world.witness.ask("create", topic, 1)
@@ -51,7 +56,7 @@ def thirty_minutes(world):
     guard: null
 """
     hurried = {"program": TOOLS / "bartleby", "environment": {"BARTLEBY_TIME_SCALE": "60"}}
-    worker = world.launch("w1", workers, **hurried)
+    worker = world.launch("w1", workers)
     world.witness.produce(topic, 0, others // 2, 1000)
     wait_for("the others of its partition", lambda: len(endpoint.succeeded) == others // 2 - 1, PATIENCE)
     wait_for("the first failure", lambda: parked(worker, topic), PATIENCE)
@@ -59,7 +64,7 @@ def thirty_minutes(world):
     assert seen[0]["attempts"] == 1, seen
 
     assert worker.terminate(PATIENCE) == 0
-    world.launch("w1", workers, **hurried)
+    world.launch("w1", workers)
     wait_for("it after a restart", lambda: parked(worker, topic), PATIENCE)
     seen.append(parked(worker, topic)[0])
 
@@ -67,8 +72,11 @@ def thirty_minutes(world):
     assert worker.terminate(PATIENCE) == 0
     wait_for("it at another instance", lambda: parked(other, topic), PATIENCE)
     seen.append(parked(other, topic)[0])
-    for field in ("attempts", "first_failure_at", "last_failure_at", "error", "due"):
+    for field in ("attempts", "first_failure_at", "last_failure_at", "error"):
         assert len({str(item[field]) for item in seen}) == 1, f"{field}: {[item[field] for item in seen]}"
+    # The hurried calendar is ahead when the partition comes; it has begun with everybody else's.
+    due = [stamp(item["due"]) for item in seen]
+    assert abs(due[0] - due[1]) < 1 and abs(due[0] - due[2]) < 1, [item["due"] for item in seen]
 
     before, members = world.kafka.rebalances(topic), world.witness.members(topic)
     assert before > 0, "the brokers say nothing of rebalances: nothing is known"
@@ -117,13 +125,13 @@ def behind_a_parked_head(world):
     wait_for("the rest", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
     assert handled() == waiting, f"{handled()} handled after the restart, not {waiting}"
     assert worker.terminate(PATIENCE) == 0
-    return (f"{BEHIND - waiting} handled behind it in {seconds:.0f} s, {waiting - 1} of its key waited, none was handled "
-            f"again after a restart; {int(memory.split()[1]) // 1024} MB")
+    return (f"{BEHIND - waiting} handled behind it in {seconds:.0f} s, {waiting - 1} of its key waited, none was "
+            f"handled again after a restart; {int(memory.split()[1]) // 1024} MB")
 
 
 def death_in_a_transaction(world):
     """kill -9 between the last request of a transaction and its commit, of the owner of all partitions."""
-    topic, partitions, count = "sudden", 12, 600
+    topic, partitions, count = "sudden", 12, 0
     endpoint = Endpoint(lambda number: 0)
     world.witness.ask("create", topic, partitions)
     workers = f"""  {topic}:
@@ -133,11 +141,14 @@ def death_in_a_transaction(world):
 """
     world.session, kept = 6000, world.session
     dying = world.launch("s1", workers, program=TOOLS / "bartleby",
-                         environment={"BARTLEBY_DIE_AT": "transaction.sent:3"})
-    world.witness.produce(topic, 0, count, 1000)
-    where = world.witness.produce(topic, count, 2 * count, 1000)
-    wait_for("its death", lambda: dying.process.poll() is not None, PATIENCE)
-    assert dying.process.returncode == -signal.SIGKILL, dying.log.read_text()[-2000:]
+                         environment={"BARTLEBY_DIE_AT": "transaction.sent:30"})
+    until = time.monotonic() + PATIENCE
+    while dying.process.poll() is None:  # its first transactions only say that it has begun
+        assert time.monotonic() < until, "it does not die"
+        world.witness.produce(topic, count, count + 60, 1000)
+        count += 60
+        time.sleep(0.1)
+    assert dying.process.wait(10) == -signal.SIGKILL, dying.log.read_text()[-2000:]
     dead = next(iter(world.witness.members(topic)), None)
     heir = world.launch("s2", workers)
     world.session = kept
@@ -146,12 +157,14 @@ def death_in_a_transaction(world):
     ended, before = time.monotonic(), len(endpoint.attempts)
     wait_for("the first message after that", lambda: len(endpoint.attempts) > before, PATIENCE)
     first = time.monotonic() - ended
-    last = world.witness.produce(topic, 2 * count, 3 * count, 1000)
-    wait_for("all", lambda: len(endpoint.succeeded) == 3 * count, PATIENCE)
+    where = world.witness.produce(topic, count, 2 * count, 1000)
+    assert {p for p, _ in where.values()} == set(range(partitions)), where
+    wait_for("all", lambda: len(endpoint.succeeded) == 2 * count, PATIENCE)
+    whole = time.monotonic() - ended
     wait_for("all commits", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
-    assert {p for p, _ in where.values()} == {p for p, _ in last.values()} == set(range(partitions))
     assert heir.terminate(PATIENCE) == 0
-    return f"the heir of {partitions} partitions went on {first:.1f} s after the session's end; 0 of {3 * count} lost"
+    return (f"the heir of {partitions} partitions went on {first:.1f} s after the session's end and had all after "
+            f"{whole:.1f} s; 0 of {2 * count} lost")
 
 
 def crash_poison(world):
@@ -188,7 +201,7 @@ def crash_poison(world):
         world.witness.ask("send", "poisoned", "culprit", "segv")
         world.witness.produce("poisoned", neighbours // 2, neighbours, 1000)
         # The dlq is made by the first worker, and its records and the commits are there at slightly different times.
-        wait_for("the letter", lambda: len(world.witness.read("poisoned.dlq")) > 0, PATIENCE)
+        wait_for("the letter", lambda: sum(world.witness.ends("poisoned.dlq").values()) > 0, PATIENCE)
         wait_for("all to be committed", lambda: world.witness.offsets("poisoned", "poisoned") ==
                  world.witness.ends("poisoned"), PATIENCE)
         wait_for("the fleet", lambda: all(world.workers[n].process.poll() is None for n in names), PATIENCE)

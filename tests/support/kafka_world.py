@@ -24,7 +24,8 @@ from processes import Bartleby, wait_for  # noqa: E402
 
 TOPIC, GROUP, DLQ = "orders", "orders", "orders.dlq"
 ATTEMPTS = 4
-PATIENCE = 240.0  # of whoever waits for something that must come, on a machine that has much else to do
+# Of whoever waits for something that must come, on a machine that has much else to do.
+PATIENCE = float(os.environ.get("BARTLEBY_PATIENCE", "240"))
 
 
 def lot(number):

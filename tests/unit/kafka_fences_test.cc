@@ -1,9 +1,9 @@
-#include "adapters/broker/kafka/fences.h"
-
 #include <gtest/gtest.h>
 
 #include <condition_variable>
 #include <set>
+
+#include "adapters/broker/kafka/fences.h"
 
 namespace bartleby::kafka {
 namespace {

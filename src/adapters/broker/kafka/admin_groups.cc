@@ -65,12 +65,12 @@ Result<std::vector<CommittedOffset>> Admin::offsets_told(rd_kafka_event_t* event
 }
 
 Result<std::vector<CommittedOffset>> Admin::group_offsets(const std::string& group,
-                                                          const std::vector<TopicPartition>& tps) {
+                                                          const std::vector<TopicPartition>& tps, Stability stability) {
   if (tps.empty()) return std::vector<CommittedOffset>{};
   const auto limit = Clock::now() + options_->request_limit;
   for (;;) {
     const QueuePtr queue = new_queue();
-    ask_offsets(queue.get(), 0, group, tps, Stability::kStable);
+    ask_offsets(queue.get(), 0, group, tps, stability);
     const auto event = answer(queue.get(), "offsets of group " + group);
     if (!event) return std::unexpected(event.error());
     auto told = offsets_told(event->get());

@@ -18,10 +18,11 @@
 #include "adapters/broker/kafka/range_reader.h"
 #include "adapters/broker/kafka/transactions.h"
 #include "ports/broker.h"
+#include "ports/group_look.h"
 
 namespace bartleby::kafka {
 
-class KafkaBroker : public Broker {
+class KafkaBroker : public Broker, public GroupLook {
  public:
   // Fails with kInvalid when librdkafka does not take the properties, or one of them holds a guarantee.
   static Result<std::unique_ptr<KafkaBroker>> open(Options options);
@@ -43,6 +44,10 @@ class KafkaBroker : public Broker {
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;
 
+  // ---- GroupLook
+  Result<std::vector<CommittedOffset>> offsets_by_now(const std::string& group,
+                                                      const std::vector<std::string>& topics) override;
+
   // ---- For tests: members must be of this broker.
   Admin& admin() { return *admin_; }
   void fate_of_next_write(Member& member, WriteFate fate);
@@ -51,6 +56,7 @@ class KafkaBroker : public Broker {
   std::size_t send_late();  // what members that were killed had not sent yet; returns how many there were
 
  private:
+  Result<std::vector<TopicPartition>> partitions_of(const std::vector<std::string>& topics);
   Result<void> check(const std::vector<Record>& records);
   Result<void> open_producer();
 

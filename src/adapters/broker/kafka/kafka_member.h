@@ -54,7 +54,7 @@ class KafkaMember : public Member {
   // ---- For tests (faults.h)
   void set_fate(WriteFate fate);
   void set_skip(std::int64_t offsets);
-  void die();  // without a word to the group
+  void die();                                                  // without a word to the group
   HandlePtr take_late() { return transactions_.take_late(); }  // after it
 
  private:
@@ -98,8 +98,8 @@ class KafkaMember : public Member {
     rd_kafka_resp_err_t trouble = RD_KAFKA_RESP_ERR_NO_ERROR;  // told, and not over yet
     bool unproven = false;                                     // what comes next must be what is next in the log
     std::optional<Doubt> doubt;
-    std::uint64_t read_bytes = 0;    // of what was read
-    std::int64_t read_offsets = 0;   // and how many offsets it took
+    std::uint64_t read_bytes = 0;   // of what was read
+    std::int64_t read_offsets = 0;  // and how many offsets it took
   };
   enum class Asked : std::uint8_t { kOffsets, kResolve, kLogRange, kOutOfRange, kTopics };
   struct Ask {

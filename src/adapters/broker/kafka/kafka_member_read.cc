@@ -8,7 +8,7 @@
 namespace bartleby::kafka {
 namespace {
 
-constexpr std::size_t kRecordInLog = 12;  // lengths and offsets of a record, and its part of a batch
+constexpr std::size_t kRecordInLog = 12;                 // lengths and offsets of a record, and its part of a batch
 constexpr std::uint64_t kOurs = std::uint64_t{1} << 62;  // in requests of ranges: asked by the member itself
 
 std::string text_of(const TopicPartition& tp) { return tp.topic + " [" + std::to_string(tp.partition.v) + "]"; }
