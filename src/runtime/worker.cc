@@ -203,6 +203,7 @@ bool Worker::make_topics() {
     source.journal = topic_name(spec_.journal, words);
     source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
+    source.dlq.dialect = spec_.dialect;
     partitions_[topic] = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;

@@ -33,6 +33,7 @@ struct WorkerSpec {
   std::int32_t new_topic_partitions = 1;           // of a source topic that does not exist yet; 0 = it must exist
   std::string journal = "{topic}.parked.{group}";  // templates; see codec/topic_name.h
   std::string dead_letter = "{topic}.dlq";
+  LetterDialect dialect = LetterDialect::kRecord;
   std::string replay_topic;  // template of the private lane for replays; empty: none is read
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime

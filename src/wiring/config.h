@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "codec/letter.h"
 #include "codec/match.h"
 #include "engine/config.h"
 #include "model/operation_facts.h"
@@ -51,6 +52,7 @@ struct DeadLetterConfig {
   bool drop = false;  // with `enabled` off
   std::string topic;  // template
 };
+  LetterDialect dialect = LetterDialect::kRecord;
 
 struct WorkerConfig {
   std::string name;

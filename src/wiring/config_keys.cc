@@ -277,7 +277,9 @@ constexpr std::array kKeys{
     Key{.path = "workers.*.dead_letter.topic", .type = KeyType::kTemplate, .fallback = "{topic}.dlq",
         .text = "Where letters go.", .applies = kRestarts},
     Key{.path = "workers.*.dead_letter.dialect", .type = KeyType::kChoice, .fallback = "record",
-        .text = "How letters are written.", .choices = "record", .applies = kRestarts},
+        .text = "How the value of a letter is written: as it was, in a JSON envelope, or, where it is a JSON object, "
+        "with `dlq_metadata` in it. Headers tell the story in all of them.",
+        .choices = "record envelope dlq_metadata", .applies = kRestarts},
     Key{.path = "workers.*.dead_letter.drop", .type = KeyType::kBool, .fallback = "false",
         .text = "With `enabled: false`: lose exhausted messages on purpose, counted.", .applies = kRestarts},
     Key{.path = "workers.*.cases", .type = KeyType::kCases, .fallback = "[]",

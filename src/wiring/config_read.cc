@@ -137,7 +137,8 @@ WorkerConfig read_worker(const std::string& name, const ConfigNode& node) {
   out.journal = text(node, "journal");
   out.guard = read_guard(node);
   const ConfigNode& letters = at(node, "dead_letter");
-  out.dead_letter = {yes(letters, "enabled"), yes(letters, "drop"), text(letters, "topic")};
+  out.dead_letter = {yes(letters, "enabled"), yes(letters, "drop"), text(letters, "topic"),
+                     *letter_dialect_named(text(letters, "dialect"))};
   if (const ConfigNode* cases = node.find("cases")) {
     for (const ConfigNode& one : cases->items) out.cases.push_back(read_case(one, read_match(one)));
   } else {

@@ -89,6 +89,7 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();
+  spec.dialect = c.dead_letter.dialect;
   spec.record = process_environment()["BARTLEBY_RECORD"];
   for (const CaseConfig& one : c.cases) {
     auto handler = make_handler(c, one, prepared.pull);
