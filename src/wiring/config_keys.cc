@@ -61,6 +61,12 @@ constexpr std::array kKeys{
         .text = "What they send as X-Internal-Api-Key.", .secret = true},
     Key{.path = "internal.api.allowed-networks", .type = KeyType::kNetworks,
         .text = "From where the key is taken."},
+    Key{.path = "signing", .text = "Keys that prove who wrote something."},
+    Key{.path = "signing.office", .text = "Signs replays, and workers know them by it: the same on every process. "
+        "Default: made in `data_dir`, which is enough where one process is everything. On Kafka a replay through a "
+        "private lane wants it."},
+    Key{.path = "signing.office.kid", .type = KeyType::kName, .text = "Its name, which stands in what is signed."},
+    Key{.path = "signing.office.secret", .type = KeyType::kText, .text = "At least 32 bytes.", .secret = true},
     Key{.path = "log", .text = "What is written to stderr."},
     Key{.path = "log.format", .type = KeyType::kChoice, .fallback = "text",
         .text = "Lines for people or for programs.", .choices = "text json"},

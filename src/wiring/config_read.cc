@@ -308,6 +308,9 @@ Config read_config(ConfigNode resolved) {
                   : level == "error" ? LogLevel::kError
                                      : LogLevel::kInfo;
   out.access = read_access(resolved);
+  if (const ConfigNode* signing = resolved.find("signing"))
+    if (const ConfigNode* office = signing->find("office"); office != nullptr && office->is_map())
+      out.office_key = OfficeKey{text(*office, "kid"), text(*office, "secret")};
   out.redact = read_redaction(resolved);
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));
   out.office = read_office(resolved);

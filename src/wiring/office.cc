@@ -50,6 +50,8 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   operations.defaults.undo = config.office.undo;
   operations.limits.max_replays = replay.max_replays;
   operations.limits.targets = replay.targets;
+  // A lane is read by whichever process has the partition: it must know the key.
+  operations.limits.lanes = config.office_key.has_value() || !config.brokers.front().kafka;
   operations.limits.shown = [redaction = Redaction(config.redact)](const Bytes& value) {
     return redaction.value(value);
   };
