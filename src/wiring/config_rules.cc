@@ -42,6 +42,7 @@ class Rules {
     channels();
     const ConfigNode* workers = root_.find("workers");
     if (workers == nullptr) return;
+    intake_groups(*workers);
     if (workers->entries.size() > kMaxWorkers)
       mistakes_.add(workers->origin, "workers",
                     "got " + std::to_string(workers->entries.size()) + ", wants at most 1000");
@@ -97,6 +98,20 @@ class Rules {
         (secret->text.size() < kMinOfficeSecret || secret->text.size() > kMaxSecret))
       mistakes_.add(secret->origin, "signing.office.secret",
                     "got " + std::to_string(secret->text.size()) + " bytes, wants 32 to 4096");
+  }
+
+  // Offsets of a group with members are its members' alone.
+  void intake_groups(const ConfigNode& workers) {
+    const ConfigNode* dlqs = root_.find("dlqs");
+    if (dlqs == nullptr) return;
+    for (const ConfigEntry& dlq : dlqs->entries) {
+      const std::string group = dlq.value.is_map() ? text_of(dlq.value, "intake_group") : "";
+      if (group.empty()) continue;
+      for (const ConfigEntry& worker : workers.entries)
+        if (worker.value.is_map() && text_of(worker.value, "group") == group)
+          mistakes_.add(dlq.value.find("intake_group")->origin, "dlqs." + dlq.key + ".intake_group",
+                        "got " + quote(group) + ", the group of worker " + worker.key + "; wants one of its own");
+    }
   }
 
   void token(const ConfigNode& map, const std::string& path) {

@@ -90,6 +90,12 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.journal = c.journal;
   spec.dead_letter = c.dead_letter.topic;
   spec.dialect = c.dead_letter.dialect;
+  spec.provision = [office = config.office](const std::string& dlq) {
+    const DlqRule rule = office.rule_of(dlq);
+    DlqProvision provision = rule.provision;
+    if (rule.dlq_class == DlqClass::kFinancial) provision.retention.reset();
+    return provision;
+  };
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();

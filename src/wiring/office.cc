@@ -24,6 +24,7 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   options.dlq_class = [self = office.get()](const std::string& topic) {
     return self->is_dlq(topic) ? std::optional(self->rule_of(topic).dlq_class) : std::nullopt;
   };
+  options.group_of = [self = office.get()](const std::string& topic) { return self->rule_of(topic).intake_group; };
   // A log of our own waits with deleting until intake has seen it; others cannot.
   if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
     options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };

@@ -8,6 +8,7 @@
 //   produce TOPIC FROM TO KEYS  messages m{n} with the key k{n % KEYS}; answers `n partition offset`
 //   offsets GROUP               what the group has committed: `topic partition offset`
 //   ends TOPIC                  `partition end`, as read_committed sees it
+//   settings TOPIC              `partitions n`, `replicas n`, and every setting that it was made with: `name value`
 //   read TOPIC                  committed records: partition, offset, key, value, header=value …, separated by tabs
 import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
@@ -25,6 +26,7 @@ import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -97,6 +99,7 @@ public class kafka_witness {
                     if (commit != null) out.println(at.topic() + " " + at.partition() + " " + commit.offset());
                 });
             case "ends" -> ends(words[1]);
+            case "settings" -> settings(words[1]);
             case "read" -> read(words[1]);
             default -> throw new IllegalArgumentException("unknown command: " + words[0]);
         }
@@ -136,6 +139,15 @@ public class kafka_witness {
             consumer.endOffsets(partitions(consumer, topic))
                 .forEach((at, end) -> out.println(at.partition() + " " + end));
         }
+    }
+
+    private void settings(String topic) throws Exception {
+        TopicDescription layout = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+        out.println("partitions " + layout.partitions().size());
+        out.println("replicas " + layout.partitions().get(0).replicas().size());
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        for (ConfigEntry entry : admin.describeConfigs(List.of(resource)).all().get().get(resource).entries())
+            out.println(entry.name() + " " + entry.value());
     }
 
     private void read(String topic) {

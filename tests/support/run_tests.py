@@ -195,6 +195,7 @@ def all_suites(build, seeds):
         Suite("crashes", [python, str(ROOT / "tests/robustness/crashes.py"), str(build / "bin/crashing")], "lines"),
         Suite("kafka", [python, str(ROOT / "tests/robustness/kafka.py"), program, str(build / "bin")], "lines"),
         Suite("kafka_troubles", [python, str(ROOT / "tests/robustness/kafka_troubles.py"), program], "lines"),
+        Suite("kafka_letters", [python, str(ROOT / "tests/robustness/kafka_letters.py"), program], "lines"),
         Suite("escrow", [python, str(ROOT / "tests/robustness/escrow.py"), program], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
         Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
