@@ -78,11 +78,30 @@ void check_foreign(const LogRecord& record) {
 
 // A value of pieces that mean something here.
 Bytes any_json(FuzzedDataProvider& in) {
-  constexpr std::array<std::string_view, 24> kPieces = {
-      "{", "}", "[", "]", ",", ":", "null", "1", "\"a\"", "\"dlq_metadata\":", "{\"error_type\":\"e\"}", " ", "\n",
-      "\"original_topic\":\"t\"", "\"original_partition\":0", "\"original_offset\":1", "\"original_value\":",
-      "\"original_value_encoding\":\"base64\"", "\"error_details\":{}", "\"original_key\":", "\"AA==\"", "\"\\u00e4\"",
-      "\xff", "{\"a\":1"};
+  constexpr std::array<std::string_view, 24> kPieces = {"{",
+                                                        "}",
+                                                        "[",
+                                                        "]",
+                                                        ",",
+                                                        ":",
+                                                        "null",
+                                                        "1",
+                                                        "\"a\"",
+                                                        "\"dlq_metadata\":",
+                                                        "{\"error_type\":\"e\"}",
+                                                        " ",
+                                                        "\n",
+                                                        "\"original_topic\":\"t\"",
+                                                        "\"original_partition\":0",
+                                                        "\"original_offset\":1",
+                                                        "\"original_value\":",
+                                                        "\"original_value_encoding\":\"base64\"",
+                                                        "\"error_details\":{}",
+                                                        "\"original_key\":",
+                                                        "\"AA==\"",
+                                                        "\"\\u00e4\"",
+                                                        "\xff",
+                                                        "{\"a\":1"};
   std::string text;
   for (int i = in.ConsumeIntegralInRange(0, 24); i > 0; --i)
     text += kPieces[in.ConsumeIntegralInRange<std::size_t>(0, kPieces.size() - 1)];

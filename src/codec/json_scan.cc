@@ -166,8 +166,8 @@ std::optional<std::size_t> scan_object(std::string_view text, const std::functio
     if (!in.value()) return std::nullopt;
     const std::size_t value_end = in.at();
     in.blanks();
-    member({text.substr(name, name_end - name), text.substr(value, value_end - value),
-            text.substr(slot, in.at() - slot)});
+    member(
+        {text.substr(name, name_end - name), text.substr(value, value_end - value), text.substr(slot, in.at() - slot)});
     more = in.take(',');
     if (!more && !in.take('}')) return std::nullopt;
   }

@@ -129,8 +129,8 @@ std::vector<Record> letter_records(const LetterFacts& facts, const LogRecord& re
   out.headers = original_headers(record);
   ErrorText error = bounded(facts.error);
   if (form != LetterForm::kWhole) error.stack.clear();
-  WrappedValue wrapped = wrapped_value(target.dialect, facts, error, record,
-                                       published != Timestamp{} ? published : facts.last_failure);
+  WrappedValue wrapped =
+      wrapped_value(target.dialect, facts, error, record, published != Timestamp{} ? published : facts.last_failure);
   append(out.headers, story_within_limit(facts, std::move(error), wrapped.headers));
   append(out.headers, std::move(wrapped.headers));
 

@@ -197,8 +197,8 @@ WrappedValue wrapped_value(LetterDialect dialect, const LetterFacts& facts, cons
 Result<Bytes> original_value(const Bytes& value, const WrappedMark& mark) {
   if (mark.dialect == LetterDialect::kRecord) return value;
   if (!value) return malformed("without a value, though its dialect wants one");
-  Result<Bytes> found = mark.dialect == LetterDialect::kEnvelope ? from_envelope(*value)
-                                                                 : from_metadata(*value, mark.replaced);
+  Result<Bytes> found =
+      mark.dialect == LetterDialect::kEnvelope ? from_envelope(*value) : from_metadata(*value, mark.replaced);
   if (!found) return found;
   if (mark.original_sha256 == kNull && *found == kNull) return Bytes();
   if (hash_of(*found) != mark.original_sha256)

@@ -1,7 +1,7 @@
 // A letter's value in the forms that other programs expect, and back.
 //
-//   envelope      {"original_topic":…,"original_value":<the value>,"error_details":{…},…}: the value as the JSON text it
-//                 is, or base64 with "original_value_encoding":"base64" beside it; the same for the key
+//   envelope      {"original_topic":…,"original_value":<the value>,"error_details":{…},…}: the value as the JSON text
+//                 that it is, or base64 with "original_value_encoding":"base64" beside it; the same for the key
 //   dlq_metadata  the value, a JSON object, with ,"dlq_metadata":{…} before its last brace; one that it had is replaced
 //
 // What headers beside the value say (`WrappedValue::headers`) makes the way back exact: blanks, a null, an earlier
@@ -35,8 +35,8 @@ Result<Bytes> original_value(const Bytes& value, const WrappedMark& mark);
 // is no JSON object, or has two of them. `cut` is empty where there is none.
 struct CutObject {
   std::string rest, cut;
-  std::size_t at = 0;   // where the cut was
-  std::string member;   // its value
+  std::size_t at = 0;  // where the cut was
+  std::string member;  // its value
 };
 std::optional<CutObject> without_member(std::string_view object, std::string_view name);
 

@@ -14,12 +14,12 @@ namespace bartleby {
 
 struct ForeignLetter {
   LetterDialect dialect = LetterDialect::kEnvelope;
-  std::string topic;                  // empty: it does not say
+  std::string topic;                   // empty: it does not say
   std::optional<Partition> partition;  // these two together
   std::optional<Offset> offset;
   Bytes key, value;  // the message's own
   std::string instance;
-  ErrorText error;  // bounded
+  ErrorText error;             // bounded
   std::uint32_t attempts = 0;  // 0: it does not say
   std::optional<Timestamp> first_failure, last_failure;
 };

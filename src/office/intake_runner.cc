@@ -71,8 +71,8 @@ void IntakeRunner::moved(const TopicPartition& dlq, Offset to) {
   if (options_.group_of && !options_.group_of(dlq.topic).empty()) to_show_[dlq] = to;
 }
 
-// For others to look at, after the letters are stored: what is not committed now is committed with the next, and nothing
-// here is ever read back.
+// For others to look at, after the letters are stored: what is not committed now is committed with the next, and
+// nothing here is ever read back.
 bool IntakeRunner::show_positions() {
   const Instant now = clock_.now().steady;
   if (to_show_.empty() || now < next_show_) return false;

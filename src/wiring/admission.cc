@@ -24,10 +24,11 @@ std::function<Admission(const std::string& topic, const LogRecord& record)> admi
 ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys,
                     std::function<void(const std::string& topic, const LogRecord& record)> stranger) {
   return [group, keys = std::move(keys), stranger = std::move(stranger)](const std::string& topic,
-                                                                        const LogRecord& record) {
+                                                                         const LogRecord& record) {
     auto mark = replay_mark(record, keys, topic);
     if (mark && mark->group != group) mark.reset();
-    if (!mark && stranger && std::ranges::any_of(record.headers, [](const auto& h) { return h.first == kReplayHeader; }))
+    if (!mark && stranger &&
+        std::ranges::any_of(record.headers, [](const auto& h) { return h.first == kReplayHeader; }))
       stranger(topic, record);
     return mark;
   };

@@ -111,8 +111,8 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   return prepared;
 }
 
-// What lies in a worker's lane was sent to it by an office. If the signature is not one that this process knows it is an
-// ordinary message, and the office waits in vain for its outcome: somebody must hear of it.
+// What lies in a worker's lane was sent to it by an office. If the signature is not one that this process knows it is
+// an ordinary message, and the office waits in vain for its outcome: somebody must hear of it.
 std::function<void(const std::string&, const LogRecord&)> Instance::Parts::unverified(const WorkerConfig& c) {
   std::set<std::string> lanes;
   for (const std::string& topic : c.topics) lanes.insert(c.lane_of(topic, config.cluster_id));
@@ -127,8 +127,9 @@ std::function<void(const std::string&, const LogRecord&)> Instance::Parts::unver
                {"topic", topic},
                {"offset", record.offset.v},
                {"kid", office_key.kid},
-               {"why", "signed with a key that this process does not have: its outcome is not reported; set "
-                       "signing.office to the same on office and workers"}});
+               {"why",
+                "signed with a key that this process does not have: its outcome is not reported; set "
+                "signing.office to the same on office and workers"}});
   };
 }
 

@@ -134,13 +134,13 @@ TEST_P(StoreOperations, ALetterOfEveryFormIsSentAsTheBareMessage) {
   std::string value(3000, '\0');  // of no use to a compressor: it takes parts
   for (char& c : value) c = static_cast<char>(random.below(256));
   const LogRecord message{Offset(0), sent_at, "k", value, {{"tenant", "acme"}}};
-  for (const auto& [form, dialect] : std::initializer_list<std::pair<LetterForm, LetterDialect>>{
-           {LetterForm::kWhole, LetterDialect::kRecord},
-           {LetterForm::kStackCut, LetterDialect::kRecord},
-           {LetterForm::kCompressed, LetterDialect::kRecord},
-           {LetterForm::kParts, LetterDialect::kRecord},
-           {LetterForm::kWhole, LetterDialect::kEnvelope},
-           {LetterForm::kParts, LetterDialect::kEnvelope}}) {
+  for (const auto& [form, dialect] :
+       std::initializer_list<std::pair<LetterForm, LetterDialect>>{{LetterForm::kWhole, LetterDialect::kRecord},
+                                                                   {LetterForm::kStackCut, LetterDialect::kRecord},
+                                                                   {LetterForm::kCompressed, LetterDialect::kRecord},
+                                                                   {LetterForm::kParts, LetterDialect::kRecord},
+                                                                   {LetterForm::kWhole, LetterDialect::kEnvelope},
+                                                                   {LetterForm::kParts, LetterDialect::kEnvelope}}) {
     LetterFacts facts;
     facts.cluster = "test";
     facts.topic = "orders";
@@ -170,7 +170,9 @@ TEST_P(StoreOperations, ALetterOfEveryFormIsSentAsTheBareMessage) {
 }
 
 TEST_P(StoreOperations, ALetterOfAnotherProgramIsSentWithoutItsWrapping) {
-  const LogRecord record{Offset(0), timestamp_ms(9), "their key",
+  const LogRecord record{Offset(0),
+                         timestamp_ms(9),
+                         "their key",
                          R"({"original_topic":"orders","original_partition":0,"original_offset":7,"original_key":"k",)"
                          R"("original_value":{ "a":1 },"error_details":{"message":"no"},"retry_count":2})",
                          {}};

@@ -56,8 +56,7 @@ class OfficeIntake : public testing::Test {
     facts.group = facts.worker = "billing";
     facts.reason = Reason::kExhausted;
     ids_.push_back(letter_id(facts));
-    return letter_records(facts, message, form,
-                          {"orders.dlq", 2, 400, static_cast<LetterDialect>(n % 3)});
+    return letter_records(facts, message, form, {"orders.dlq", 2, 400, static_cast<LetterDialect>(n % 3)});
   }
   void die(std::int64_t n, const LogRecord& message) {
     ASSERT_TRUE(broker_->produce(died(n, message, LetterForm::kWhole)));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Letters on a real Kafka, seen by Kafka's own client: their dialects, the topics they lie in, replays between processes.
+"""Letters on a real Kafka, seen by Kafka's own client: their dialects, the topics they lie in, replays.
 
-Usage: kafka_letters.py PROGRAM. Prints a line per check. An office and a worker run as two processes; a third office has
-no key. Where Kafka cannot be had every check is skipped.
+Usage: kafka_letters.py PROGRAM. Prints a line per check. An office and a worker run as two processes; a third process
+is an office without a key. Where Kafka cannot be had every check is skipped.
 """
 
 import json

@@ -101,7 +101,8 @@ class Player {
     config.worker = scenario_.worker.name;
     config.instance = "i" + std::to_string(life_);
     for (const std::string& name : scenario_.worker.topics)
-      config.topics[name] = {{}, journal(name), {dead_letters(name), 1, 512 * 1024, scenario_.worker.dead_letter.dialect}};
+      config.topics[name] = {
+          {}, journal(name), {dead_letters(name), 1, 512 * 1024, scenario_.worker.dead_letter.dialect}};
     config.admit = admission_of(scenario_.worker);
     pump_ = std::make_unique<Pump>(
         std::move(config), *member_,

@@ -267,7 +267,8 @@ void read_expectation(Words& words, int line, Scenario& out) {
       const std::string word = own.next("done, skipped, parked, letter, waits, attempts or writes");
       const auto end = kEnds.find(word);
       if (end == kEnds.end())
-        throw Wrong{"does not understand '" + word + "'; wants done, skipped, parked, letter, waits, attempts or writes"};
+        throw Wrong{"does not understand '" + word +
+                    "'; wants done, skipped, parked, letter, waits, attempts or writes"};
       ExpectEnd e = read_end(own, end->second);
       e.name = name;
       out.expectations.push_back({line, std::move(e)});

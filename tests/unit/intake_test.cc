@@ -116,7 +116,9 @@ TEST(Intake, ALetterIsTheSameInEveryDialect) {
 
 TEST(Intake, LettersOfOthersTellTheirStory) {
   Played world;
-  const Record envelope{"orders.dlq", std::nullopt, "x",
+  const Record envelope{"orders.dlq",
+                        std::nullopt,
+                        "x",
                         R"({"original_topic":"escrow.commands","original_partition":3,"original_offset":12345,)"
                         R"("original_key":"deal_1","original_value":{"a":1},"error_details":{"exception_class":"Slow",)"
                         R"("message":"too slow","stack_trace":"at x"},"retry_count":5,"worker_instance":"payout-1",)"
@@ -138,7 +140,9 @@ TEST(Intake, LettersOfOthersTellTheirStory) {
   world.run();
   EXPECT_NE(world.last_.letter.id, first.id) << "two groups may have given up the same message";
 
-  world.append({{"orders.dlq", std::nullopt, "t-1",
+  world.append({{"orders.dlq",
+                 std::nullopt,
+                 "t-1",
                  R"({"ticket_id":"t-1","dlq_metadata":{"original_error":"boom","error_type":"ValueError",)"
                  R"("retry_count":3,"last_failure_timestamp":1234567890000,"dlq_published_at":1234567890001}})",
                  {}}});

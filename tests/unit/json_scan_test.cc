@@ -9,19 +9,50 @@ namespace bartleby {
 namespace {
 
 TEST(JsonScan, TakesWhatEveryReaderTakes) {
-  for (const char* good :
-       {"null", " true ", "false", "0", "-0.5e+10", "1E3", "\"\"", R"("a\"\\\/\b\f\n\r\tA")", "[]", "[ ]", "{}",
-        "{ \"a\" : [ 1 , { } ] }\n", R"("😀")", "\"\xc3\xbc\"", R"({"a":1,"a":2})"})
+  for (const char* good : {"null", " true ", "false", "0", "-0.5e+10", "1E3", "\"\"", R"("a\"\\\/\b\f\n\r\tA")", "[]",
+                           "[ ]", "{}", "{ \"a\" : [ 1 , { } ] }\n", R"("😀")", "\"\xc3\xbc\"", R"({"a":1,"a":2})"})
     EXPECT_TRUE(is_json(good)) << good;
 }
 
 TEST(JsonScan, RefusesTheRest) {
-  for (const std::string& bad :
-       std::vector<std::string>{"", " ", "nul", "nulll", "01", "1.", ".5", "1e", "+1", "-", "\"", "\"\t\"", R"("\x")",
-                                R"("\u12g4")", R"("\u123)", "[1,]", "[", "]", "[1 2]", "{\"a\"}", "{\"a\":}",
-                                "{\"a\":1,}", "{a:1}", "{\"a\":1", "{,}", "1 2", "{} {}", "NaN", "'a'", "\"\xff\"",
-                                "\xef\xbb\xbf{}", R"("\ud83d")", R"("\ud83dx")", R"("\ude00")", R"("\ud83dA")",
-                                std::string("\"\0\"", 3), "[}", "{]"})
+  for (const std::string& bad : std::vector<std::string>{"",
+                                                         " ",
+                                                         "nul",
+                                                         "nulll",
+                                                         "01",
+                                                         "1.",
+                                                         ".5",
+                                                         "1e",
+                                                         "+1",
+                                                         "-",
+                                                         "\"",
+                                                         "\"\t\"",
+                                                         R"("\x")",
+                                                         R"("\u12g4")",
+                                                         R"("\u123)",
+                                                         "[1,]",
+                                                         "[",
+                                                         "]",
+                                                         "[1 2]",
+                                                         "{\"a\"}",
+                                                         "{\"a\":}",
+                                                         "{\"a\":1,}",
+                                                         "{a:1}",
+                                                         "{\"a\":1",
+                                                         "{,}",
+                                                         "1 2",
+                                                         "{} {}",
+                                                         "NaN",
+                                                         "'a'",
+                                                         "\"\xff\"",
+                                                         "\xef\xbb\xbf{}",
+                                                         R"("\ud83d")",
+                                                         R"("\ud83dx")",
+                                                         R"("\ude00")",
+                                                         R"("\ud83dA")",
+                                                         std::string("\"\0\"", 3),
+                                                         "[}",
+                                                         "{]"})
     EXPECT_FALSE(is_json(bad)) << bad;
 }
 

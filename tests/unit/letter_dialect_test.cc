@@ -62,13 +62,12 @@ std::string header(const Record& record, std::string_view name) {
 
 TEST(Envelope, HasTheseFieldsInThisOrder) {
   const Record record = written(LetterDialect::kEnvelope, message("deal_550e8400", R"({"deal": 7,  "amount":1.50})"));
-  EXPECT_EQ(record.value,
-            R"({"original_topic":"escrow.commands","original_partition":3,"original_offset":12345,)"
-            R"("original_key":"deal_550e8400","original_value":{"deal": 7,  "amount":1.50},)"
-            R"("error_details":{"exception_class":"TonApiTimeoutException",)"
-            R"("message":"TON Center API timeout after 30s","stack_trace":"at run"},"retry_count":5,)"
-            R"("worker_instance":"payout-executor-1","first_failure_at":"2025-01-15T10:30:00.000Z",)"
-            R"("last_failure_at":"2025-01-15T11:45:00.000Z"})");
+  EXPECT_EQ(record.value, R"({"original_topic":"escrow.commands","original_partition":3,"original_offset":12345,)"
+                          R"("original_key":"deal_550e8400","original_value":{"deal": 7,  "amount":1.50},)"
+                          R"("error_details":{"exception_class":"TonApiTimeoutException",)"
+                          R"("message":"TON Center API timeout after 30s","stack_trace":"at run"},"retry_count":5,)"
+                          R"("worker_instance":"payout-executor-1","first_failure_at":"2025-01-15T10:30:00.000Z",)"
+                          R"("last_failure_at":"2025-01-15T11:45:00.000Z"})");
   EXPECT_EQ(record.key, "deal_550e8400");
   EXPECT_EQ(record.headers[0].first, "trace");
   EXPECT_EQ(header(record, "bartleby-letter"), letter_id(facts()));
@@ -130,7 +129,8 @@ TEST(DlqMetadata, ReplacesAnEarlierOne) {
   EXPECT_EQ(value(R"({"dlq_metadata" : null , "b":2 })"), R"({"b":2 ,)" + kFive + "}");
   EXPECT_EQ(value(R"({"b":2 , "dlq_metadata":[] })"), R"({"b":2 ,)" + kFive + "}");
   EXPECT_EQ(value(R"( {"dlq_metadata":1} )"), " {" + kFive + "} ");
-  EXPECT_EQ(value("{\"a\":{\"dlq_metadata\":1},\"dlq\\u005fmetadata\":2}"), R"({"a":{"dlq_metadata":1},)" + kFive + "}");
+  EXPECT_EQ(value("{\"a\":{\"dlq_metadata\":1},\"dlq\\u005fmetadata\":2}"),
+            R"({"a":{"dlq_metadata":1},)" + kFive + "}");
 }
 
 TEST(DlqMetadata, OfWhatIsNoJsonObjectIsARecord) {
@@ -151,12 +151,26 @@ TEST(DlqMetadata, OfWhatIsNoJsonObjectIsARecord) {
 // Values that are easy to get wrong, and pieces of JSON thrown together.
 Bytes any_value(Random& random) {
   static const std::vector<std::string> kPieces = {
-      "{",     "}",      "[",    "]",        ",",   ":",    "\"a\"",      "\"dlq_metadata\"", "null", "1.50", " ",
-      "\n",    "\"\\\"", "\xff", "{\"a\":1", "1}",  "\"",   "\"original_value\":1", "base64", "\\u0041", "true", "{}"};
+      "{",    "}",  "[",      "]",    ",",        ":",  "\"a\"", "\"dlq_metadata\"",     "null",   "1.50",
+      " ",    "\n", "\"\\\"", "\xff", "{\"a\":1", "1}", "\"",    "\"original_value\":1", "base64", "\\u0041",
+      "true", "{}"};
   static const std::vector<std::string> kWhole = {
-      "", "null", " null ", "{}", " { } \n", R"({"a":1})", R"({"a":1,"dlq_metadata":{"b":2}})", "\"text\"", "[1,2]",
-      R"({"dlq_metadata":{},"a":1})", R"({ "dlq_metadata" : {} })", R"({"dlq_metadata":1,"dlq_metadata":2})",
-      R"({"original_value":{"original_value":1},"original_value_encoding":"base64"})", "plain", "\xff\xfe", "{\"a\":1}\r\n\t "};
+      "",
+      "null",
+      " null ",
+      "{}",
+      " { } \n",
+      R"({"a":1})",
+      R"({"a":1,"dlq_metadata":{"b":2}})",
+      "\"text\"",
+      "[1,2]",
+      R"({"dlq_metadata":{},"a":1})",
+      R"({ "dlq_metadata" : {} })",
+      R"({"dlq_metadata":1,"dlq_metadata":2})",
+      R"({"original_value":{"original_value":1},"original_value_encoding":"base64"})",
+      "plain",
+      "\xff\xfe",
+      "{\"a\":1}\r\n\t "};
   if (random.chance(10)) return std::nullopt;
   if (random.chance(40)) return kWhole[random.below(kWhole.size())];
   std::string text;
@@ -168,8 +182,8 @@ Bytes any_value(Random& random) {
   const bool object = random.chance(50);
   if (object) text = random.chance(50) ? "{" : " {\n";
   for (std::size_t i = random.below(6); i > 0; --i)
-    text += object ? "\"" + std::string(1, static_cast<char>('a' + random.below(3))) + "\" : " +
-                         (random.chance(50) ? "[1 , {}]" : "\"x\"") + (i > 1 ? " , " : "")
+    text += object ? "\"" + std::string(1, static_cast<char>('a' + random.below(3))) +
+                         "\" : " + (random.chance(50) ? "[1 , {}]" : "\"x\"") + (i > 1 ? " , " : "")
                    : kPieces[random.below(kPieces.size())];
   if (object) text += random.chance(50) ? "}" : " } ";
   return text;
@@ -179,8 +193,8 @@ TEST(LetterDialects, LeadBackToTheSameBytesInEveryForm) {
   Random random(7);
   std::size_t as_record = 0;
   for (int i = 0; i < 4000; ++i) {
-    LogRecord record = message(random.chance(20) ? Bytes() : Bytes(random.chance(50) ? "deal" : "\xff\0k"),
-                               any_value(random));
+    LogRecord record =
+        message(random.chance(20) ? Bytes() : Bytes(random.chance(50) ? "deal" : "\xff\0k"), any_value(random));
     if (random.chance(30)) record.headers.emplace_back("bartleby-dialect", "of an earlier life");
     const LetterDialect dialect = random.chance(50) ? LetterDialect::kEnvelope : LetterDialect::kDlqMetadata;
     for (const LetterForm form : kForms) {
@@ -314,7 +328,8 @@ TEST(ForeignLetters, WhatIsNeitherIsNone) {
         R"({"original_topic":"","original_partition":0,"original_offset":1,"original_value":1,"error_details":{}})",
         R"({"original_topic":"t","original_partition":0,"original_offset":1.5,"original_value":1,"error_details":{}})",
         R"({"original_topic":"t","original_partition":0,"original_offset":1,"original_value":1,"error_details":7})",
-        R"({"original_topic":"t","original_partition":0,"original_offset":1,"original_value":"!","original_value_encoding":"base64","error_details":{}})"})
+        R"({"original_topic":"t","original_partition":0,"original_offset":1,"original_value":"!",)"
+        R"("original_value_encoding":"base64","error_details":{}})"})
     EXPECT_FALSE(foreign_letter(foreign(other))) << other;
   EXPECT_FALSE(foreign_letter({Offset(1), {}, "k", std::nullopt, {}}));
   const auto bare = foreign_letter(foreign(
@@ -334,8 +349,9 @@ TEST(Rfc3339, IsReadAsOthersWriteIt) {
   EXPECT_EQ(text("2025-01-15T10:30:00Z"), "2025-01-15T10:30:00.000Z");
   EXPECT_EQ(text("2025-01-15 10:30:00.5z"), "2025-01-15T10:30:00.500Z");
   EXPECT_EQ(text("2025-01-15t10:30:00.123456789-05:30"), "2025-01-15T16:00:00.123Z");
-  for (const char* bad : {"", "2025-01-15T10:30:00", "2025-01-15T10:30:00.Z", "2025-01-15T10:30:00+5:30", "2025-02-30T10:30:00Z",
-                          "2025-01-15T10:30:00+24:00", "2025-01-15T10:30:00Zx", "1736937000000", "2025-01-15T10:30:00+0a:00"})
+  for (const char* bad :
+       {"", "2025-01-15T10:30:00", "2025-01-15T10:30:00.Z", "2025-01-15T10:30:00+5:30", "2025-02-30T10:30:00Z",
+        "2025-01-15T10:30:00+24:00", "2025-01-15T10:30:00Zx", "1736937000000", "2025-01-15T10:30:00+0a:00"})
     EXPECT_EQ(text(bad), "none") << bad;
 }
 
