@@ -137,6 +137,7 @@ TEST(Intake, LettersOfOthersTellTheirStory) {
   EXPECT_EQ(first.died_at, timestamp_ms(1736941500000));
   EXPECT_EQ(world.last_.payload, (LetterPayload{"deal_1", R"({"a":1})", {{"h", "1"}}, "at x"}));
   world.append({envelope});
+  world.wait(Duration(1000));
   world.run();
   EXPECT_NE(world.last_.letter.id, first.id) << "two groups may have given up the same message";
 
@@ -146,6 +147,7 @@ TEST(Intake, LettersOfOthersTellTheirStory) {
                  R"({"ticket_id":"t-1","dlq_metadata":{"original_error":"boom","error_type":"ValueError",)"
                  R"("retry_count":3,"last_failure_timestamp":1234567890000,"dlq_published_at":1234567890001}})",
                  {}}});
+  world.wait(Duration(1000));
   world.run();
   EXPECT_EQ(world.last_.letter.dialect, "dlq_metadata");
   EXPECT_EQ(world.last_.letter.shelf.topic, "");
