@@ -19,6 +19,8 @@ namespace {
 constexpr Duration kPlanLives{std::chrono::hours(24)};
 constexpr std::size_t kPreviews = 3;
 constexpr std::size_t kPreviewBytes = 400;
+constexpr const char* kNoLanes =
+    "a private lane on Kafka wants signing.office in the configuration, the same for the office and for the workers";
 
 // What the plan keeps of a letter: there may be a million.
 struct Chosen {
@@ -252,6 +254,8 @@ class Planner {
     const bool alone = readers.empty() || (readers.size() == 1 && own != readers.end());
     const std::optional<ReplayScope> asked = request_.settings.scope;
     if (asked == ReplayScope::kTopic || (!asked && alone)) return Target{topic, topic, group};
+    if (own != readers.end() && !own->lane.empty() && !limits_.lanes)
+      return exclude("other groups read " + topic + ", and " + kNoLanes + "; or say scope topic or to"), std::nullopt;
     if (own != readers.end() && !own->lane.empty()) {
       lanes_.insert(own->lane);
       return Target{topic, own->lane, group};
@@ -284,6 +288,7 @@ Result<void> check(const OperationRequest& request, const PlanLimits& limits) {
   if (request.kind != OperationKind::kReplay && (s.scope || !s.to.empty())) return bad("scope and to are for replays");
   if (request.kind != OperationKind::kReplay && !s.edit.empty()) return bad("an edit is for replays");
   if (s.scope && !s.to.empty()) return bad("say either a scope or another topic");
+  if (s.scope == ReplayScope::kGroup && !limits.lanes) return bad(kNoLanes);
   if (!s.to.empty() && std::ranges::find(limits.targets, s.to) == limits.targets.end())
     return bad("letters may not be sent to " + s.to + "; it is not among the targets of the configuration");
   if (s.rate > limits.max_rate) return bad("the rate is at most " + std::to_string(limits.max_rate) + " per second");

@@ -45,6 +45,7 @@ struct PlanLimits {
   std::size_t conflicts_looked_for = 10000;  // letters whose keys are looked at
   std::size_t edits_tried = 1000;            // letters whose values an edit is tried on
   std::vector<std::string> targets;          // other topics that `to` may name
+  bool lanes = true;                         // workers know who signs: private lanes may be used
 };
 
 // A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/time.h"
+#include "model/dlq_provision.h"
 #include "model/stored_letter.h"
 #include "ports/archive.h"
 #include "ports/store.h"
@@ -25,6 +26,8 @@ struct DlqRule {
   DlqClass dlq_class = DlqClass::kNormal;
   std::optional<Duration> keep{std::chrono::hours(24 * 30)};  // since the last change; absent: until somebody acts
   Then then = Then::kArchive;                                 // with open ones
+  std::string intake_group{};                                 // that shows how far intake is; empty: none
+  DlqProvision provision{};
 };
 using RuleOf = std::function<DlqRule(const std::string& dlq)>;
 

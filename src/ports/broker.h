@@ -203,6 +203,10 @@ struct TopicSpec {
   std::optional<Duration> retention;
   std::optional<std::uint64_t> retention_bytes;
   std::size_t max_message = 1024 * 1024;
+  // For one that is made, where the broker knows such things:
+  bool forever = false;       // no retention, whatever is usual there
+  std::int32_t replicas = 0;  // or as many as it has brokers; 0: as many as usual
+  std::string compression{};  // empty: as usual
 };
 
 // Where a record landed.

@@ -151,8 +151,8 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       const LogRecord record = record_of(story);
       LetterFacts facts = facts_of(record);
       facts.error = story.error;
-      for (Record& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq))
-        out.push_back(std::move(r));
+      const auto form = static_cast<LetterForm>(planned.letter.form);
+      for (Record& r : letter_records(facts, record, form, place.topic->dlq, now_.wall)) out.push_back(std::move(r));
       return;
     }
     case RecordType::kEmit:

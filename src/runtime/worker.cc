@@ -204,13 +204,13 @@ bool Worker::make_topics() {
     source.journal = topic_name(spec_.journal, words);
     source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
+    source.dlq.dialect = spec_.dialect;
     partitions_[topic] = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;
     wanted.back().max_message = there->max_message + 65536;
     if (spec_.engine.dead_letters) {
-      wanted.push_back(topic_spec(source.dlq.topic, there->partitions));
-      wanted.back().max_message = there->max_message + 65536;
+      wanted.push_back(dlq_spec(source.dlq.topic, *there));
     }
     if (!spec_.replay_topic.empty()) add_lane(source, words, *there, wanted);
     sources_[topic] = std::move(source);
@@ -225,6 +225,17 @@ bool Worker::make_topics() {
     for (const TopicSpec& t : *made)
       if (t.name == source.dlq.topic) source.dlq.partitions = t.partitions;
   return true;
+}
+
+TopicSpec Worker::dlq_spec(const std::string& name, const TopicSpec& source) const {
+  const DlqProvision provision = spec_.provision ? spec_.provision(name) : DlqProvision{};
+  TopicSpec out = topic_spec(name, provision.partitions > 0 ? provision.partitions : source.partitions);
+  out.retention = provision.retention;
+  out.forever = !provision.retention;
+  out.replicas = provision.replicas;
+  out.compression = provision.compression;
+  out.max_message = std::max(provision.max_message, source.max_message + 65536);  // the message and its story
+  return out;
 }
 
 // A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it.

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/log.h"
+#include "codec/letter.h"
 #include "codec/match.h"
+#include "codec/replay_header.h"
 #include "engine/config.h"
 #include "model/operation_facts.h"
 #include "office/retention.h"
@@ -50,6 +52,7 @@ struct DeadLetterConfig {
   bool enabled = true;
   bool drop = false;  // with `enabled` off
   std::string topic;  // template
+  LetterDialect dialect = LetterDialect::kRecord;
 };
 
 struct WorkerConfig {
@@ -142,6 +145,7 @@ struct Config {
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
   AccessOptions access;
+  std::optional<OfficeKey> office_key;  // signing.office
   RedactionRules redact;
   HeartbeatConfig heartbeats;
   OfficeConfig office;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "adapters/broker/kafka/held_properties.h"
+#include "codec/replay_header.h"
 #include "codec/topic_name.h"
 #include "model/failure.h"
 #include "wiring/config_resolve.h"
@@ -15,6 +16,7 @@ constexpr std::size_t kMaxWorkers = 1000;
 constexpr std::size_t kMaxCases = 100;
 constexpr std::size_t kMaxRedactions = 100;
 constexpr std::size_t kMaxTopicName = 249;
+constexpr std::size_t kMaxSecret = 4096;
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
@@ -34,11 +36,13 @@ class Rules {
   void check() {
     listen();
     access();
+    signing();
     heartbeats();
     brokers();
     channels();
     const ConfigNode* workers = root_.find("workers");
     if (workers == nullptr) return;
+    intake_groups(*workers);
     if (workers->entries.size() > kMaxWorkers)
       mistakes_.add(workers->origin, "workers",
                     "got " + std::to_string(workers->entries.size()) + ", wants at most 1000");
@@ -81,6 +85,33 @@ class Rules {
     for (std::size_t i = 0; i < redact->items.size(); ++i)
       if (missing(redact->items[i], "json") && missing(redact->items[i], "header"))
         mistakes_.add(redact->items[i].origin, "office.redact[" + std::to_string(i) + "]", "wants one of json, header");
+  }
+
+  void signing() {
+    const ConfigNode* all = root_.find("signing");
+    const ConfigNode* office = all == nullptr ? nullptr : all->find("office");
+    if (office == nullptr || !office->is_map()) return;
+    for (const char* key : {"kid", "secret"})
+      if (missing(*office, key)) mistakes_.add(office->origin, "signing.office", std::string("wants ") + key);
+    const ConfigNode* secret = office->find("secret");
+    if (secret != nullptr && !secret->is_null() && !secret->refused &&
+        (secret->text.size() < kMinOfficeSecret || secret->text.size() > kMaxSecret))
+      mistakes_.add(secret->origin, "signing.office.secret",
+                    "got " + std::to_string(secret->text.size()) + " bytes, wants 32 to 4096");
+  }
+
+  // Offsets of a group with members are its members' alone.
+  void intake_groups(const ConfigNode& workers) {
+    const ConfigNode* dlqs = root_.find("dlqs");
+    if (dlqs == nullptr) return;
+    for (const ConfigEntry& dlq : dlqs->entries) {
+      const std::string group = dlq.value.is_map() ? text_of(dlq.value, "intake_group") : "";
+      if (group.empty()) continue;
+      for (const ConfigEntry& worker : workers.entries)
+        if (worker.value.is_map() && text_of(worker.value, "group") == group)
+          mistakes_.add(dlq.value.find("intake_group")->origin, "dlqs." + dlq.key + ".intake_group",
+                        "got " + quote(group) + ", the group of worker " + worker.key + "; wants one of its own");
+    }
   }
 
   void token(const ConfigNode& map, const std::string& path) {

@@ -184,7 +184,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   }
   p.broker = p.brokers.at(p.config.brokers.front().name).get();
   p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
-  auto key = office_key(p.config.data_dir);
+  auto key = p.config.office_key ? Result<OfficeKey>(*p.config.office_key) : office_key(p.config.data_dir);
   if (!key) return std::unexpected(key.error());
   p.office_key = std::move(*key);
   if (p.config.has_office) {

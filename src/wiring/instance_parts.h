@@ -82,6 +82,7 @@ struct Instance::Parts {
   void start_worker(Prepared prepared);
   Result<std::shared_ptr<Handler>> make_handler(const WorkerConfig& worker, const CaseConfig& one,
                                                 std::shared_ptr<PullHandler>& pull);
+  std::function<void(const std::string&, const LogRecord&)> unverified(const WorkerConfig& config);
   std::string instance_of(const std::string& worker) const;
   std::string address() const;
   std::unique_ptr<Heartbeats> make_heartbeats();

@@ -24,6 +24,7 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   options.dlq_class = [self = office.get()](const std::string& topic) {
     return self->is_dlq(topic) ? std::optional(self->rule_of(topic).dlq_class) : std::nullopt;
   };
+  options.group_of = [self = office.get()](const std::string& topic) { return self->rule_of(topic).intake_group; };
   // A log of our own waits with deleting until intake has seen it; others cannot.
   if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
     options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };
@@ -50,6 +51,8 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   operations.defaults.undo = config.office.undo;
   operations.limits.max_replays = replay.max_replays;
   operations.limits.targets = replay.targets;
+  // A lane is read by whichever process has the partition: it must know the key.
+  operations.limits.lanes = config.office_key.has_value() || !config.brokers.front().kafka;
   operations.limits.shown = [redaction = Redaction(config.redact)](const Bytes& value) {
     return redaction.value(value);
   };

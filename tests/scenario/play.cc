@@ -101,7 +101,8 @@ class Player {
     config.worker = scenario_.worker.name;
     config.instance = "i" + std::to_string(life_);
     for (const std::string& name : scenario_.worker.topics)
-      config.topics[name] = {{}, journal(name), {dead_letters(name), 1, 512 * 1024}};
+      config.topics[name] = {
+          {}, journal(name), {dead_letters(name), 1, 512 * 1024, scenario_.worker.dead_letter.dialect}};
     config.admit = admission_of(scenario_.worker);
     pump_ = std::make_unique<Pump>(
         std::move(config), *member_,
@@ -152,6 +153,7 @@ class Player {
     }
     const TopicPartition tp{one.record.topic, written->front().partition};
     names_[{tp, written->front().offset}] = one.name;
+    sent_[one.name] = &one.record;
     say(one.name + " sent to " + tp.topic + " at offset " + std::to_string(written->front().offset.v));
   }
 
@@ -288,6 +290,11 @@ class Player {
       const LetterFacts& f = letter->facts;
       const std::string name = names_[{{f.topic, f.partition}, f.offset}];
       out_.timeline.emplace(record.timestamp - out_.begin, name + " becomes a letter");
+      const auto sent = sent_.find(name);
+      if (sent == sent_.end() || letter->record.key != sent->second->key ||
+          letter->record.value != sent->second->value || letter->record.headers != sent->second->headers)
+        out_.broken = "the letter of " + name + " is not the message that was sent";
+      out_.written[name] = record.value;
       if (!out_.letters.emplace(name, std::move(*letter)).second) out_.broken = name + " became a letter twice";
     }
   }
@@ -297,6 +304,7 @@ class Player {
   Played out_;
   std::map<std::string, Script> scripts_;
   std::map<std::pair<TopicPartition, Offset>, std::string> names_;
+  std::map<std::string, const Record*> sent_;  // by name; of the scenario
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;
   std::vector<Running> running_;

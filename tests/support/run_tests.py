@@ -202,6 +202,7 @@ def all_suites(build, seeds):
         Suite("kafka_logs", [python, str(ROOT / "tests/robustness/kafka_logs.py"), program, str(build / "bin")],
               "lines"),
         Suite("kafka_security", [python, str(ROOT / "tests/robustness/kafka_security.py"), program], "lines"),
+        Suite("kafka_letters", [python, str(ROOT / "tests/robustness/kafka_letters.py"), program], "lines"),
         Suite("escrow", [python, str(ROOT / "tests/robustness/escrow.py"), program], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
         Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),

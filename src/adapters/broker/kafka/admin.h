@@ -93,6 +93,7 @@ class Admin {
   // Partitions of a topic, or of all that are not Kafka's own.
   Result<std::map<std::string, Layout>> partitions(const std::optional<std::string>& topic);
   Result<std::vector<TopicSpec>> with_settings(const std::map<std::string, Layout>& topics);
+  Result<std::int32_t> brokers();  // that are up
   Result<void> create(const std::vector<TopicSpec>& wanted);
   Result<void> grow(const std::vector<TopicSpec>& wanted);
 
