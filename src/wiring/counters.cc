@@ -1,0 +1,42 @@
+#include "wiring/counters.h"
+
+#include "adapters/counters/embedded/embedded_counters.h"
+#ifdef BARTLEBY_HAS_REDIS
+#include "adapters/counters/redis/redis_counters.h"
+#endif
+
+namespace bartleby {
+namespace {
+
+#ifdef BARTLEBY_HAS_REDIS
+Result<std::unique_ptr<Counters>> open_redis(const RedisAddress& address, const Clock& clock, Log& log) {
+  redis::Options options;
+  options.clock = [&clock] { return clock.now(); };
+  options.link.host = address.at.host;
+  options.link.port = address.at.port;
+  options.link.user = address.user;
+  options.link.password = address.password;
+  options.link.database = address.database;
+  options.link.told = [&log](const Result<void>& there) {
+    if (there)
+      log.info("counters_reached");
+    else
+      log.warning("counters_away", {{"why", there.error().message}});
+  };
+  return std::make_unique<redis::RedisCounters>(std::move(options));
+}
+#else
+Result<std::unique_ptr<Counters>> open_redis(const RedisAddress&, const Clock&, Log&) {
+  return fail(ErrorCode::kUnsupported,
+              "counters.redis: this program was built without Redis; install libhiredis-dev, then build again");
+}
+#endif
+
+}  // namespace
+
+Result<std::unique_ptr<Counters>> open_counters(const Config& config, const Clock& clock, Log& log) {
+  if (config.redis) return open_redis(*config.redis, clock, log);
+  return std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
+}
+
+}  // namespace bartleby
