@@ -1,5 +1,8 @@
 #include "wiring/counters.h"
 
+#include <chrono>
+#include <thread>
+
 #include "adapters/counters/embedded/embedded_counters.h"
 #ifdef BARTLEBY_HAS_REDIS
 #include "adapters/counters/redis/redis_counters.h"
@@ -9,6 +12,8 @@ namespace bartleby {
 namespace {
 
 #ifdef BARTLEBY_HAS_REDIS
+constexpr int kGreeting = 30;  // times 10 ms
+
 Result<std::unique_ptr<Counters>> open_redis(const RedisAddress& address, const Clock& clock, Log& log) {
   redis::Options options;
   options.clock = [&clock] { return clock.now(); };
@@ -23,7 +28,11 @@ Result<std::unique_ptr<Counters>> open_redis(const RedisAddress& address, const 
     else
       log.warning("counters_away", {{"why", there.error().message}});
   };
-  return std::make_unique<redis::RedisCounters>(std::move(options));
+  auto counters = std::make_unique<redis::RedisCounters>(std::move(options));
+  // One that is there is greeted before the first heartbeat; for one that is not nobody waits.
+  for (int i = 0; i < kGreeting && !counters->reachable(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return counters;
 }
 #else
 Result<std::unique_ptr<Counters>> open_redis(const RedisAddress&, const Clock&, Log&) {

@@ -12,6 +12,7 @@ namespace bartleby::redis {
 namespace {
 
 constexpr std::size_t kMaxRound = 4096;  // commands of one round
+constexpr int kMaxElements = 100'000;    // of one list
 constexpr int kMaxDepth = 8;             // of lists in lists; hiredis reads no deeper
 
 struct FreedReply {
@@ -41,6 +42,23 @@ Reply taken(const redisReply& in, int depth = 0) {
     default:
       return out;
   }
+}
+
+// hiredis takes a list's own word for its length, and would make room for billions.
+const redisReplyObjectFunctions* whole_functions = nullptr;
+
+void* bounded_list(const redisReadTask* task, int elements) {
+  return elements > kMaxElements ? nullptr : whole_functions->createArray(task, elements);
+}
+
+redisReplyObjectFunctions* bounded_functions(const redisReplyObjectFunctions* whole) {
+  static redisReplyObjectFunctions functions = [&] {
+    whole_functions = whole;
+    redisReplyObjectFunctions out = *whole;
+    out.createArray = &bounded_list;
+    return out;
+  }();
+  return &functions;
 }
 
 std::string words_of(int error) { return std::generic_category().message(error); }
@@ -182,6 +200,7 @@ Result<void> Link::connect() {
   context_.reset(redisConnectNonBlock(options_.host.c_str(), options_.port));
   if (!context_) return fail(ErrorCode::kUnavailable, where() + ": out of memory");
   if (context_->err != 0) return fail(ErrorCode::kUnavailable, where() + ": " + context_->errstr);
+  context_->reader->fn = bounded_functions(context_->reader->fn);
   if (auto ready = wait_io(true, until); !ready) return ready;
   int error = 0;
   socklen_t size = sizeof error;
