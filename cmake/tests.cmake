@@ -72,7 +72,7 @@ foreach(target unit_tests contract_tests scenario_tests integration_tests)
   if(TARGET ${target})
     bartleby_link(${target} bartleby_office bartleby_adapters_store_sqlite bartleby_adapters_broker_embedded
                   bartleby_adapters_broker_kafka
-                  bartleby_adapters_counters_embedded)
+                  bartleby_adapters_counters_embedded bartleby_adapters_counters_redis)
   endif()
 endforeach()
 foreach(target contract_tests scenario_tests sim_tests)

@@ -34,6 +34,24 @@ inline std::string heartbeat_key(std::string_view type, std::string_view instanc
   return "worker:" + std::string(type) + ":" + std::string(instance);
 }
 
+// What every cache refuses.
+inline Result<void> heartbeat_fits(const Heartbeat& heartbeat) {
+  if (heartbeat.text.size() > kMaxHeartbeat)
+    return fail(ErrorCode::kTooLarge, "a heartbeat has at most " + std::to_string(kMaxHeartbeat) + " bytes");
+  if (heartbeat.type.empty() || heartbeat.type.contains(':') || heartbeat.instance.empty())
+    return fail(ErrorCode::kInvalid, "a heartbeat wants a type without ':' and an instance");
+  if (heartbeat_key(heartbeat.type, heartbeat.instance).size() > kMaxCounterKey)
+    return fail(ErrorCode::kTooLarge, "a heartbeat's key has at most " + std::to_string(kMaxCounterKey) + " bytes");
+  return {};
+}
+
+// One thing to do with one counter.
+struct CounterStep {
+  enum class What : std::uint8_t { kCount, kIncrement, kErase } what = What::kCount;
+  std::string key;
+  Duration ttl{};  // of kIncrement
+};
+
 class Counters {
  public:
   virtual ~Counters() = default;
@@ -43,6 +61,24 @@ class Counters {
   // Adds 1, lets it expire `ttl` from now, and returns what it is then.
   virtual Result<std::int64_t> increment(const std::string& key, Duration ttl) = 0;
   virtual Result<void> erase(const std::string& key) = 0;
+  // Several in a row, in their order, and what each came to (0 of kErase): a cache behind a network sends them in one
+  // go. One that fails does not keep the next from being done.
+  virtual std::vector<Result<std::int64_t>> steps(const std::vector<CounterStep>& steps) {
+    std::vector<Result<std::int64_t>> out;
+    out.reserve(steps.size());
+    for (const CounterStep& step : steps) {
+      if (step.what == CounterStep::What::kCount) {
+        out.push_back(count(step.key));
+      } else if (step.what == CounterStep::What::kIncrement) {
+        out.push_back(increment(step.key, step.ttl));
+      } else if (const auto erased = erase(step.key); erased) {
+        out.emplace_back(0);
+      } else {
+        out.push_back(std::unexpected(erased.error()));
+      }
+    }
+    return out;
+  }
 
   // ---- Heartbeats
   // Replaces the one before, text and expiry.
@@ -50,6 +86,9 @@ class Counters {
   virtual Result<std::optional<std::string>> heartbeat(const std::string& type, const std::string& instance) = 0;
   // By type, then instance; of all types, or of one. At most kMaxHeartbeats.
   virtual Result<std::vector<Heartbeat>> heartbeats(const std::optional<std::string>& type = std::nullopt) = 0;
+
+  // Whether it is there and takes writes, as last known; waits for nobody.
+  virtual Result<void> reachable() const = 0;
 };
 
 }  // namespace bartleby

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kAgain{1000};  // after one that the cache did not take
+
+}  // namespace
 
 Heartbeats::Heartbeats(HeartbeatOptions options, Counters& counters, const Clock& clock, Log& log)
     : options_(std::move(options)), counters_(counters), clock_(clock), log_(log) {}
@@ -26,7 +31,8 @@ void Heartbeats::work(const std::stop_token& stopping) {
   while (!stopping.stop_requested()) {
     beat();
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, stopping, clock_.real(options_.every), [this] { return woken_; });
+    const Duration wait = silent_ ? std::min(options_.every, kAgain) : options_.every;
+    wake_.wait_for(lock, stopping, clock_.real(wait), [this] { return woken_; });
     woken_ = false;
   }
 }

@@ -50,7 +50,7 @@ class Heartbeats {
   Log& log_;
   std::mutex beating_;                                     // one beat at a time
   std::map<std::string, WorkerStatus, std::less<>> last_;  // by instance: what was last known of it
-  bool silent_ = false;                                    // the cache did not take the last one
+  std::atomic<bool> silent_{false};                        // the cache did not take the last one
   std::mutex mutex_;
   std::condition_variable_any wake_;
   bool woken_ = false;

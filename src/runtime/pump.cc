@@ -153,8 +153,19 @@ void Pump::count_runs() const {
   }
 }
 
+void Pump::tell_letters(bool done) {
+  if (done) {
+    for (const WrittenLetter& letter : told_letters_)
+      for (const auto& watcher : config_.watchers) watcher->letter_written(letter.record, letter.facts);
+    if (config_.letters_written)
+      for (const auto& [topic, n] : write_letters_) config_.letters_written(topic, n);
+  }
+  told_letters_.clear();
+}
+
 void Pump::count_write(bool done) {
   if (!write_began_) return;
+  tell_letters(done);
   if (config_.figures != nullptr) {
     config_.figures->commit_time.observe(now_.steady - *write_began_);
     if (done)
@@ -236,9 +247,12 @@ void Pump::take(BrokerEvent& event) {
             count_write(in.result == WriteResult::kDone);
           if (in.serial == write_serial_)
             for (const RefusedRecord& r : in.refused)
-              if (r.index < planned_of_.size())
-                out.refused.push_back(
-                    {planned_of_[r.index].plan, r.why, refusal_story(planned_of_[r.index].topic, r.why)});
+              if (r.index < planned_of_.size()) {
+                const Planned& planned = planned_of_[r.index];
+                out.refused.push_back({planned.plan, r.why, refusal_story(planned.topic, r.why)});
+                if (planned.letter)
+                  for (const auto& watcher : config_.watchers) watcher->letter_refused(r.why);
+              }
           events_.push_back(std::move(out));
         } else if constexpr (std::is_same_v<T, WriteResolved>) {
           ResolvedIn out{in.serial, in.answered, {}};

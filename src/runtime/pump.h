@@ -21,6 +21,7 @@
 #include "engine/explain.h"
 #include "ports/broker.h"
 #include "runtime/recording.h"
+#include "runtime/watcher.h"
 #include "runtime/worker_figures.h"
 
 namespace bartleby {
@@ -51,6 +52,8 @@ struct PumpConfig {
   // Makes what records the engine's steps; absent or null: nothing does.
   std::function<std::unique_ptr<EventRecorder>(const EngineConfig& engine)> record;
   WorkerFigures* figures = nullptr;  // where it counts; nowhere
+  std::vector<std::shared_ptr<Watcher>> watchers;
+  std::function<void(const std::string& dlq, std::uint64_t letters)> letters_written;  // durably; absent: nobody asks
 };
 
 struct HandledRun {
@@ -160,7 +163,7 @@ class Pump {
   RecordRef ref_of(const Place& place, LogRecord record);
   void carry_out(Command& command);
   void write(WritePlan& plan);
-  void write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const;
+  void write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out);
   std::optional<ReplayMark> replay_of(const Place& place, const LogRecord& record) const;
   void journal_slice(Request& request, RangeRead& in);
   std::uint64_t ask(Request request);
@@ -171,6 +174,7 @@ class Pump {
   void tail_journals(Now now);
   void count_runs() const;
   void count_write(bool done);
+  void tell_letters(bool done);
 
   PumpConfig config_;
   Member& member_;
@@ -195,11 +199,17 @@ class Pump {
   struct Planned {
     std::uint32_t plan;
     std::string topic;  // of an emitted record
+    bool letter = false;
   };
   std::vector<Planned> planned_of_;  // of the write in flight, by record
   WriteSerial write_serial_;
   std::optional<Instant> write_began_;                  // until it is answered
   std::map<std::string, std::uint64_t> write_letters_;  // of it, by topic
+  struct WrittenLetter {
+    std::shared_ptr<const LogRecord> record;
+    LetterFacts facts;
+  };
+  std::vector<WrittenLetter> told_letters_;  // of it, where somebody watches
   std::vector<std::pair<PartitionRef, TopicPartition>> write_partitions_;
   Now now_{};
   bool stopped_ = false;

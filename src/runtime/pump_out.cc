@@ -76,6 +76,7 @@ void Pump::write(WritePlan& plan) {
   planned_of_.clear();
   write_began_ = now_.steady;
   write_letters_.clear();
+  told_letters_.clear();
   for (PlannedCut& cut : plan.cuts) {
     Place* p = place(cut.ref);
     BARTLEBY_ASSERT(p != nullptr);
@@ -93,7 +94,8 @@ void Pump::write(WritePlan& plan) {
     if (planned.type == RecordType::kLetter) ++write_letters_[p.topic->dlq.topic];
     while (planned_of_.size() < w.records.size())
       planned_of_.push_back({static_cast<std::uint32_t>(i),
-                             planned.type == RecordType::kEmit ? w.records[planned_of_.size()].topic : ""});
+                             planned.type == RecordType::kEmit ? w.records[planned_of_.size()].topic : "",
+                             planned.type == RecordType::kLetter});
   }
   member_.write(std::move(w));
 }
@@ -102,7 +104,7 @@ std::optional<ReplayMark> Pump::replay_of(const Place& place, const LogRecord& r
   return config_.replay_of ? config_.replay_of(place.tp.topic, record) : std::nullopt;
 }
 
-void Pump::write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) const {
+void Pump::write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out) {
   const auto story_of = [&]() -> JournalStory {
     return planned.story == kNone ? JournalStory{} : stories_[planned.story];
   };
@@ -153,6 +155,10 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       facts.error = story.error;
       const auto form = static_cast<LetterForm>(planned.letter.form);
       for (Record& r : letter_records(facts, record, form, place.topic->dlq, now_.wall)) out.push_back(std::move(r));
+      if (!config_.watchers.empty())
+        told_letters_.push_back(
+            {planned.slot != kNone ? slots_[planned.slot].record : std::make_shared<const LogRecord>(record),
+             std::move(facts)});
       return;
     }
     case RecordType::kEmit:

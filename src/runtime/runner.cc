@@ -133,6 +133,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     attempt->deadline_wall = s.now.wall + policy.timeout;
     if (!handler.in_process()) attempt->token = new_attempt_token();
     if (!s.gate->add(attempt)) return finish(s, std::nullopt);
+    for (const auto& watcher : settings_.watchers) watcher->begins(m.record, attempt->number);
     handler.start(std::move(attempt), [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
   } while (stretch->turn.fetch_sub(1) > 1);
 }
@@ -144,6 +145,8 @@ void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision
   figures_.attempt_time.observe(now.steady - std::exchange(s.now, now).steady);
   figures_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
   figures_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  for (const auto& watcher : settings_.watchers)
+    watcher->ended(s.messages[s.done].record, s.done == 0 ? s.attempt : 1, decision);
   if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
   if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
   ++s.done;

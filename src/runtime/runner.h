@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "ports/handler.h"
 #include "runtime/pump.h"
+#include "runtime/watcher.h"
 #include "runtime/worker_figures.h"
 
 namespace bartleby {
@@ -29,6 +30,7 @@ class Runner {
     std::vector<std::shared_ptr<Handler>> handlers;  // by case
     std::vector<RetryPolicy> policies;               // at the start
     ReplayOf replay_of;
+    std::vector<std::shared_ptr<Watcher>> watchers;
   };
   using Done = std::function<void(std::uint64_t life, HandledRun)>;
 

@@ -69,7 +69,7 @@ Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, O
 }
 
 Runner::Settings runner_settings(const WorkerSpec& spec) {
-  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases, spec.replay_of};
+  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases, spec.replay_of, spec.watchers};
 }
 
 // As `prepare` names them.
@@ -327,6 +327,10 @@ bool Worker::join() {
   config.replay_of = spec_.replay_of;
   if (!spec_.record.empty()) config.record = [this](const EngineConfig& engine) { return recorder(engine); };
   config.figures = &figures_;
+  config.watchers = spec_.watchers;
+  config.letters_written = [this](const std::string& dlq, std::uint64_t letters) {
+    log_.info("dlq_publish_ok", {{"worker", spec_.name}, {"dlq", dlq}, {"letters", letters}});
+  };
   pump_ = std::make_unique<Pump>(
       std::move(config), *member_,
       [this](const Run& run, std::span<const RunMessage> messages) {
@@ -461,6 +465,12 @@ void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
   alarms_[static_cast<std::size_t>(alarm.type)].fetch_add(1);
   const auto at = std::ranges::find(kAlarms, alarm.type, &AlarmText::type);
   BARTLEBY_ASSERT(at != kAlarms.end());
+  if (alarm.type == AlarmType::kDestinationRefused)
+    return log_.error(at->event, {{"worker", spec_.name},
+                                  {"topic", tp == nullptr ? std::string_view("-") : std::string_view(tp->topic)},
+                                  {"partition", tp == nullptr ? -1 : tp->partition.v},
+                                  {"offset", alarm.offset.v},
+                                  {"error_type", error_type(static_cast<Refusal>(alarm.number))}});
   log_.write(at->level, at->event,
              {{"worker", spec_.name},
               {"topic", tp == nullptr ? std::string_view("-") : std::string_view(tp->topic)},

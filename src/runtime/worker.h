@@ -42,7 +42,8 @@ struct WorkerSpec {
   EngineConfig engine;
   std::vector<std::shared_ptr<Handler>> handlers;  // by case, like engine.cases
   std::function<Admission(const std::string& topic, const LogRecord& record)> admit;
-  ReplayOf replay_of;        // absent: nothing is a replay
+  ReplayOf replay_of;  // absent: nothing is a replay
+  std::vector<std::shared_ptr<Watcher>> watchers{};
   std::string record;        // folder for recordings of the engine's events; empty: none are made
   Duration overdue{300000};  // a handler that is late by more than this is given up, with the process
 };

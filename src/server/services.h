@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "office/alert_runner.h"
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
@@ -16,8 +17,10 @@
 #include "ports/broker.h"
 #include "ports/counters.h"
 #include "ports/store.h"
+#include "runtime/family_metrics.h"
 #include "runtime/open_attempts.h"
 #include "runtime/pull_handler.h"
+#include "runtime/retry_counters.h"
 #include "runtime/worker.h"
 #include "server/redaction.h"
 
@@ -33,16 +36,19 @@ struct Services {
   Broker* broker = nullptr;
   Counters* counters = nullptr;
   Archive* archive = nullptr;
-  Store* store = nullptr;             // of the office; null without the role, and then there are no routes of it
-  News* news = nullptr;               // likewise
-  Operations* operations = nullptr;   // likewise
-  OperationRunner* runner = nullptr;  // likewise
+  Store* store = nullptr;               // of the office; null without the role, and then there are no routes of it
+  News* news = nullptr;                 // likewise
+  Operations* operations = nullptr;     // likewise
+  OperationRunner* runner = nullptr;    // likewise
+  const AlertRunner* alerts = nullptr;  // likewise
   AccessControl* access = nullptr;
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;
-  std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;  // null: the worker does not pull
-  std::function<void()> beat;                                                   // heartbeats say soon what has changed
+  std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;      // null: the worker does not pull
+  std::function<std::shared_ptr<RetryCounter>(const std::string& worker)> counter;  // null: it has none
+  std::function<std::vector<std::shared_ptr<FamilyMetrics>>()> families;            // of workers that have some
+  std::function<void()> beat;  // heartbeats say soon what has changed
   Redaction redaction;
   // Of channels: held shared by whoever broadcasts, alone by whoever registers a consumer.
   std::shared_mutex* broadcasting = nullptr;

@@ -55,6 +55,19 @@ struct DeadLetterConfig {
   LetterDialect dialect = LetterDialect::kRecord;
 };
 
+// A counter of failed attempts beside the engine's, for others.
+struct CounterConfig {
+  std::string key;  // template
+  Duration ttl{};
+};
+
+// Metrics beside Bartleby's own.
+struct MetricsConfig {
+  std::string family;
+  std::string label;           // empty: none
+  std::optional<Match> field;  // what the label is, and which values it has
+};
+
 struct WorkerConfig {
   std::string name;
   std::vector<std::string> topics;
@@ -74,6 +87,8 @@ struct WorkerConfig {
   std::string journal;  // template
   std::optional<GuardConfig> guard;
   DeadLetterConfig dead_letter;
+  std::optional<CounterConfig> counter;
+  std::optional<MetricsConfig> metrics;
 
   // The matches of the cases, as `Matcher::first` wants them.
   std::vector<std::optional<Match>> case_matches() const;
@@ -134,6 +149,14 @@ struct OfficeConfig {
   DlqRule rule_of(const std::string& dlq) const;
 };
 
+struct AlertsConfig {
+  std::string alertmanager;  // its URL; empty: none
+  bool log = false;
+  Duration resend{};
+
+  bool operator==(const AlertsConfig&) const = default;
+};
+
 struct Config {
   std::string cluster_id;
   bool runs_workers = true;  // role `runtime`
@@ -149,6 +172,8 @@ struct Config {
   RedactionRules redact;
   HeartbeatConfig heartbeats;
   OfficeConfig office;
+  AlertsConfig alerts;
+  std::optional<RedisAddress> redis;  // of counters and heartbeats; absent: in this process
   std::vector<BrokerConfig> brokers;  // at least one; the first is the default
   std::vector<WorkerConfig> workers;
   std::vector<ChannelConfig> channels;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "codec/key_template.h"
 #include "codec/network.h"
 #include "model/failure.h"
 #include "wiring/config_parse.h"
@@ -84,6 +85,10 @@ bool is_value(const ConfigNode& node, const Key& key) {
       return parse_address(text).has_value();
     case KeyType::kUrl:
       return is_url(text);
+    case KeyType::kRedisUrl:
+      return parse_redis_url(text).has_value();
+    case KeyType::kKeyTemplate:
+      return text.size() <= 1000 && KeyTemplate::parse(text).has_value();
     case KeyType::kPointer:
       return is_pointer(text);
     case KeyType::kStart:
@@ -141,7 +146,7 @@ std::string got(const ConfigNode& node, const Key& key) {
   }
   if (key.secret || node.secret) return "got a secret of " + std::to_string(node.text.size()) + " bytes";
   return (node.quoted ? "got the text " : "got ") +
-         quote(key.type == KeyType::kUrl ? without_password(node.text) : node.text);
+         quote(is_url_type(key.type) ? without_password(node.text) : node.text);
 }
 
 std::optional<ConfigNode> ConfigChecker::checked(ConfigNode node, const KeyTree& tree, const std::string& path) {
@@ -322,6 +327,10 @@ bool ConfigChecker::scalar(const ConfigNode& node, const Key& key, const std::st
   std::string what = got(node, key) + ", wants " + wants;
   if (node.kind == NodeKind::kScalar && key.type == KeyType::kTemplate) {
     what = got(node, key) + ": " + *template_mistake(node.text);
+  } else if (node.kind == NodeKind::kScalar && key.type == KeyType::kKeyTemplate && node.text.size() <= 1000) {
+    what = got(node, key) + ", which " + KeyTemplate::parse(node.text).error();
+  } else if (node.kind == NodeKind::kScalar && node.text.starts_with("rediss://")) {
+    what += ": TLS is not there";
   } else if (node.kind == NodeKind::kScalar && !key.choices.empty()) {
     const std::string meant = nearest(node.text, choices_of(key));
     if (!meant.empty()) what += "; did you mean " + meant + "?";

@@ -92,6 +92,13 @@ constexpr std::array kKeys{
     Key{.path = "heartbeats.forget_after", .type = KeyType::kDuration, .fallback = "1h",
         .text = "A dead instance whose worker has its expected number again is forgotten after this.",
         .min = kSecond, .max = 365 * kDay},
+    Key{.path = "counters", .text = "Where heartbeats and retry counters are. A cache: nothing is lost with it, and "
+        "nobody waits for it. Default: `{embedded: {}}`."},
+    Key{.path = "counters.embedded", .text = "In this process, and gone with it.", .one_of = OneOf::kCounters},
+    Key{.path = "counters.redis", .text = "A Redis server, shared by all processes; no Redis Cluster.",
+        .one_of = OneOf::kCounters},
+    Key{.path = "counters.redis.url", .type = KeyType::kRedisUrl,
+        .text = "`redis://[user[:password]@]host[:port][/database]`; no TLS."},
     Key{.path = "brokers", .text = "Where messages are, by name; the first is the default of workers, and the "
         "one that the API and the office look at."},
     Key{.path = "brokers.*", .text = "One broker. Default: `main: {embedded: {}}`."},
@@ -163,6 +170,15 @@ constexpr std::array kKeys{
     Key{.path = "dlqs.*.provision.max_message", .type = KeyType::kSize,
         .text = "Largest record; never less than what the topic allows whose letters it gets, and 64 kB for the story. "
         "Default: that.", .min = kMegabyte / 16, .max = 1024 * kMegabyte, .applies = kLive},
+    Key{.path = "alerts", .text = "Who is told that letters are open (in a financial dlq: critical), and that an "
+        "issue is new or has regressed. Told again while it is so, and when it is over.", .applies = kLive},
+    Key{.path = "alerts.alertmanager", .text = "A Prometheus Alertmanager.", .applies = kLive},
+    Key{.path = "alerts.alertmanager.url", .type = KeyType::kUrl,
+        .text = "Where it is, without `/api/v2/alerts`.", .applies = kLive},
+    Key{.path = "alerts.log", .text = "The log: `alert_raised` and `alert_ended`.", .applies = kLive},
+    Key{.path = "alerts.resend", .type = KeyType::kDuration, .fallback = "1m",
+        .text = "How often an alert that holds is told again; an Alertmanager that hears nothing for four times as "
+        "long takes it for over.", .min = kSecond, .max = kHour, .applies = kLive},
     Key{.path = "channels", .text = "Channels and their consumers (webhooks), by id; put into the store at the start. "
         "They can be made over HTTP as well."},
     Key{.path = "channels.*", .text = "One channel: the topic of this name."},
@@ -306,6 +322,28 @@ constexpr std::array kKeys{
         .choices = "record envelope dlq_metadata", .applies = kRestarts},
     Key{.path = "workers.*.dead_letter.drop", .type = KeyType::kBool, .fallback = "false",
         .text = "With `enabled: false`: lose exhausted messages on purpose, counted.", .applies = kRestarts},
+    Key{.path = "workers.*.counter", .text = "A counter of failed attempts for others to look at, in `counters`: read "
+        "before an attempt, raised by a failure, deleted by success and by a dead letter. Nothing is decided by it.",
+        .applies = kRestarts},
+    Key{.path = "workers.*.counter.key", .type = KeyType::kKeyTemplate,
+        .text = "Its key, with `{/json/pointer}`, `{header:NAME}` and `{key}`; a message that lacks one has no "
+        "counter.", .applies = kRestarts},
+    Key{.path = "workers.*.counter.ttl", .type = KeyType::kDuration,
+        .text = "How long it stays after its last change. Default: 7d.", .min = kSecond, .max = 365 * kDay,
+        .applies = kRestarts},
+    Key{.path = "workers.*.metrics", .text = "Metrics of a family of their own beside Bartleby's, by one field of the "
+        "messages.", .applies = kRestarts},
+    Key{.path = "workers.*.metrics.family", .type = KeyType::kChoice,
+        .text = "What their names begin with.", .choices = "worker_agent", .applies = kRestarts},
+    Key{.path = "workers.*.metrics.label", .text = "The one label that tells messages apart, by its name.",
+        .applies = kRestarts},
+    Key{.path = "workers.*.metrics.label.*", .text = "Where its value is in a message.", .applies = kRestarts},
+    Key{.path = "workers.*.metrics.label.*.json", .type = KeyType::kPointer,
+        .text = "Pointer to a field of the JSON value.", .one_of = OneOf::kField, .applies = kRestarts},
+    Key{.path = "workers.*.metrics.label.*.header", .type = KeyType::kText,
+        .text = "Name of a header.", .one_of = OneOf::kField, .applies = kRestarts},
+    Key{.path = "workers.*.metrics.label.*.in", .type = KeyType::kTexts,
+        .text = "The values that are told apart; all others are `other`.", .applies = kRestarts},
     Key{.path = "workers.*.cases", .type = KeyType::kCases, .fallback = "[]",
         .text = "Cases, of which the first that matches decides; each can set match, handler, retry, policy. One "
         "without match takes the rest and is the last; without it, what no case takes becomes a MALFORMED letter.",
@@ -446,6 +484,10 @@ std::string wanted(const Key& key) {
       return "host:port, such as 127.0.0.1:1853";
     case KeyType::kUrl:
       return "a URL such as http://localhost:3000/orders";
+    case KeyType::kRedisUrl:
+      return "a URL such as redis://localhost:6379/0";
+    case KeyType::kKeyTemplate:
+      return "a key such as ticket:retry_count:{/ticket_id}";
     case KeyType::kPointer:
       return "a JSON pointer such as /event_type";
     case KeyType::kStart:

@@ -28,6 +28,8 @@ enum class KeyType : std::uint8_t {
   kTemplate,  // a topic with {placeholders}
   kAddress,
   kUrl,
+  kRedisUrl,
+  kKeyTemplate,  // of a counter
   kPointer,
   kStart,
   kChoices,  // from here on: lists
@@ -38,13 +40,14 @@ enum class KeyType : std::uint8_t {
   kNetworks,
 };
 
+constexpr bool is_url_type(KeyType type) { return type == KeyType::kUrl || type == KeyType::kRedisUrl; }
 constexpr bool is_list(KeyType type) { return type >= KeyType::kChoices || type == KeyType::kCases; }
 
 // What a change of the key does when the file is read again.
 enum class Applies : std::uint8_t { kLive, kRestartsWorker, kNextStart };
 
 // Of several keys in one map that share one of these, a map says one.
-enum class OneOf : std::uint8_t { kNobody, kAttempts, kBackoff, kHandler, kField, kWanted, kBroker };
+enum class OneOf : std::uint8_t { kNobody, kAttempts, kBackoff, kHandler, kField, kWanted, kBroker, kCounters };
 
 struct Key {
   std::string_view path = {};

@@ -10,6 +10,8 @@
 namespace bartleby {
 namespace {
 
+constexpr Duration kCounterTtl{std::chrono::hours(24 * 7)};
+
 const ConfigNode& at(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
   BARTLEBY_ASSERT(node != nullptr);
@@ -118,6 +120,45 @@ CaseConfig read_case(const ConfigNode& node, std::optional<Match> match) {
   return {std::move(match), read_handler(node), read_retry(node)};
 }
 
+std::optional<CounterConfig> read_counter(const ConfigNode& worker) {
+  const ConfigNode* node = worker.find("counter");
+  if (node == nullptr || !node->is_map()) return std::nullopt;
+  return CounterConfig{text(*node, "key"), node->find("ttl") == nullptr ? kCounterTtl : duration(*node, "ttl")};
+}
+
+std::optional<MetricsConfig> read_metrics(const ConfigNode& worker) {
+  const ConfigNode* node = worker.find("metrics");
+  if (node == nullptr || !node->is_map()) return std::nullopt;
+  MetricsConfig out;
+  out.family = text(*node, "family");
+  const ConfigNode* label = node->find("label");
+  if (label == nullptr || label->entries.empty()) return out;
+  const ConfigEntry& one = label->entries.front();
+  out.label = one.key;
+  Match& field = out.field.emplace();
+  const ConfigNode* pointer = one.value.find("json");
+  field.field = pointer != nullptr ? Match::Field::kJson : Match::Field::kHeader;
+  field.name = pointer != nullptr ? pointer->text : text(one.value, "header");
+  field.in = texts(at(one.value, "in"));
+  return out;
+}
+
+AlertsConfig read_alerts(const ConfigNode& node) {
+  AlertsConfig out;
+  const ConfigNode* alertmanager = node.find("alertmanager");
+  if (alertmanager != nullptr && alertmanager->is_map()) out.alertmanager = text(*alertmanager, "url");
+  out.log = node.find("log") != nullptr;
+  out.resend = duration(node, "resend");
+  return out;
+}
+
+std::optional<RedisAddress> read_redis(const ConfigNode& root) {
+  const ConfigNode* counters = root.find("counters");
+  const ConfigNode* redis = counters == nullptr ? nullptr : counters->find("redis");
+  if (redis == nullptr || !redis->is_map()) return std::nullopt;
+  return parse_redis_url(text(*redis, "url"));
+}
+
 WorkerConfig read_worker(const std::string& name, const ConfigNode& node) {
   WorkerConfig out;
   out.name = name;
@@ -139,6 +180,8 @@ WorkerConfig read_worker(const std::string& name, const ConfigNode& node) {
   const ConfigNode& letters = at(node, "dead_letter");
   out.dead_letter = {yes(letters, "enabled"), yes(letters, "drop"), text(letters, "topic"),
                      *letter_dialect_named(text(letters, "dialect"))};
+  out.counter = read_counter(node);
+  out.metrics = read_metrics(node);
   if (const ConfigNode* cases = node.find("cases")) {
     for (const ConfigNode& one : cases->items) out.cases.push_back(read_case(one, read_match(one)));
   } else {
@@ -332,6 +375,8 @@ Config read_config(ConfigNode resolved) {
   out.redact = read_redaction(resolved);
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));
   out.office = read_office(resolved);
+  out.redis = read_redis(resolved);
+  out.alerts = read_alerts(at(resolved, "alerts"));
   for (const ConfigEntry& entry : at(resolved, "brokers").entries) out.brokers.push_back(read_broker(entry));
   if (const ConfigNode* workers = resolved.find("workers"))
     for (const ConfigEntry& entry : workers->entries) out.workers.push_back(read_worker(entry.key, entry.value));

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxCases = 100;
 constexpr std::size_t kMaxRedactions = 100;
 constexpr std::size_t kMaxTopicName = 249;
 constexpr std::size_t kMaxSecret = 4096;
+constexpr std::size_t kMaxLabelValues = 100;
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
@@ -38,6 +39,8 @@ class Rules {
     access();
     signing();
     heartbeats();
+    counters();
+    alerts();
     brokers();
     channels();
     const ConfigNode* workers = root_.find("workers");
@@ -160,6 +163,23 @@ class Rules {
     }
   }
 
+  void counters() {
+    const ConfigNode* map = root_.find("counters");
+    if (map == nullptr || !map->is_map()) return;
+    const ConfigNode* redis = map->find("redis");
+    if (missing(*map, "embedded") && missing(*map, "redis"))
+      mistakes_.add(map->origin, "counters", "wants one of: embedded, redis");
+    else if (redis != nullptr && redis->is_map() && missing(*redis, "url"))
+      mistakes_.add(redis->origin, "counters.redis", "wants url, such as redis://localhost:6379/0");
+  }
+
+  void alerts() {
+    const ConfigNode* map = root_.find("alerts");
+    const ConfigNode* alertmanager = map == nullptr ? nullptr : map->find("alertmanager");
+    if (alertmanager != nullptr && alertmanager->is_map() && missing(*alertmanager, "url"))
+      mistakes_.add(alertmanager->origin, "alerts.alertmanager", "wants url, such as http://localhost:9093");
+  }
+
   void brokers() {
     const ConfigNode& map = *root_.find("brokers");
     const ConfigEntry* embedded = nullptr;
@@ -194,6 +214,10 @@ class Rules {
     broker_exists(worker, path);
     match(worker, path);
     dead_letter(worker, path);
+    metrics(worker, path);
+    const ConfigNode* counter = worker.find("counter");
+    if (counter != nullptr && counter->is_map() && missing(*counter, "key"))
+      mistakes_.add(counter->origin, path + ".counter", "wants key, such as ticket:retry_count:{/ticket_id}");
     topics(worker, name);
     const ConfigNode* cases = worker.find("cases");
     if (cases == nullptr) {
@@ -213,6 +237,37 @@ class Rules {
       if (missing(one, "match") && i + 1 < cases->items.size())
         mistakes_.add(one.origin, here, "has no match, so it takes everything: it must be the last case");
     }
+  }
+
+  void metrics(const ConfigNode& worker, const std::string& worker_path) {
+    const ConfigNode* map = worker.find("metrics");
+    if (map == nullptr || !map->is_map()) return;
+    const std::string path = worker_path + ".metrics";
+    if (missing(*map, "family")) mistakes_.add(map->origin, path, "wants family: worker_agent");
+    const ConfigNode* labels = map->find("label");
+    if (labels == nullptr || !labels->is_map()) return;
+    if (labels->entries.size() > 1)
+      mistakes_.add(labels->entries[1].origin, path + ".label", "wants one label, and has " + labels->entries[0].key);
+    for (const ConfigEntry& entry : labels->entries) label(entry, path + ".label");
+  }
+
+  void label(const ConfigEntry& entry, const std::string& path) {
+    const std::string here = path + "." + entry.key;
+    const auto fits = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    if (!std::ranges::all_of(entry.key, fits) || (entry.key[0] >= '0' && entry.key[0] <= '9') ||
+        entry.key.starts_with("__") || entry.key == "reason" || entry.key == "le")
+      mistakes_.add(entry.origin, path,
+                    "got the name " + quote(entry.key) + ", wants letters, digits and _, and neither reason nor le");
+    if (!entry.value.is_map()) return;
+    if (missing(entry.value, "json") && missing(entry.value, "header"))
+      mistakes_.add(entry.value.origin, here, "wants one of json, header");
+    const ConfigNode* in = entry.value.find("in");
+    if (missing(entry.value, "in"))
+      mistakes_.add(entry.value.origin, here, "wants in: the values that are told apart");
+    else if (in != nullptr && in->items.size() > kMaxLabelValues)
+      mistakes_.add(in->origin, here + ".in", "got " + std::to_string(in->items.size()) + ", wants at most 100");
   }
 
   void broker_exists(const ConfigNode& worker, const std::string& path) {

@@ -40,7 +40,7 @@ std::string yaml_text(std::string_view text, bool in_list) {
 
 std::string shown(const ConfigNode& node, const Key& key, bool in_list) {
   if (key.secret || node.secret) return "\"***\"";
-  return yaml_text(key.type == KeyType::kUrl ? without_password(node.text) : node.text, in_list);
+  return yaml_text(is_url_type(key.type) ? without_password(node.text) : node.text, in_list);
 }
 
 struct Line {

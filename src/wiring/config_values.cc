@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "codec/percent.h"
 #include "codec/time_text.h"
 #include "wiring/config_node.h"
 
@@ -97,6 +98,35 @@ std::optional<Address> parse_address(std::string_view text) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (bracketed ? !is_ipv6(host) : !is_host(host)) return std::nullopt;
   return Address{std::string(host), static_cast<std::uint16_t>(*port)};
+}
+
+std::optional<RedisAddress> parse_redis_url(std::string_view text) {
+  constexpr std::string_view kScheme = "redis://";
+  if (!text.starts_with(kScheme) || text.size() > 2000) return std::nullopt;
+  text.remove_prefix(kScheme.size());
+  RedisAddress out;
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    const std::string_view who = text.substr(0, at);
+    const std::size_t colon = who.find(':');
+    const auto user = percent_decoded(who.substr(0, colon));
+    const auto password = percent_decoded(colon == std::string_view::npos ? "" : who.substr(colon + 1));
+    if (!user || !password || (password->empty() && !user->empty())) return std::nullopt;
+    out.user = *user;
+    out.password = *password;
+    text.remove_prefix(at + 1);
+  }
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos && slash + 1 < text.size()) {
+    const auto database = parse_number(text.substr(slash + 1));
+    if (!database || *database < 0 || *database > 100000) return std::nullopt;
+    out.database = static_cast<std::uint32_t>(*database);
+  }
+  const std::string_view where = text.substr(0, slash);
+  const bool has_port = where.ends_with(']') ? false : where.contains(':');
+  const auto address = parse_address(has_port ? std::string(where) : std::string(where) + ":6379");
+  if (!address || address->port == 0) return std::nullopt;
+  out.at = *address;
+  return out;
 }
 
 std::optional<StartPoint> parse_start(std::string_view text) {

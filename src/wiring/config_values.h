@@ -23,6 +23,15 @@ struct Address {
   bool operator==(const Address&) const = default;
 };
 
+// A server and how to greet it.
+struct RedisAddress {
+  Address at;
+  std::string user, password;  // empty: none is said
+  std::uint32_t database = 0;
+
+  bool operator==(const RedisAddress&) const = default;
+};
+
 // Where a group without offsets begins.
 struct StartPoint {
   StartAt at = StartAt::kEarliest;
@@ -37,6 +46,8 @@ std::optional<std::uint32_t> parse_percent(std::string_view text);
 std::optional<std::uint32_t> parse_rate(std::string_view text);  // per second
 std::optional<bool> parse_bool(std::string_view text);
 std::optional<Address> parse_address(std::string_view text);
+// `redis://[user[:password]@]host[:port][/database]`, user and password with `%XX` for what a URL may not have.
+std::optional<RedisAddress> parse_redis_url(std::string_view text);
 std::optional<StartPoint> parse_start(std::string_view text);
 
 // In the largest unit that loses nothing.

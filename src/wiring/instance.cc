@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <thread>
 
-#include "adapters/counters/embedded/embedded_counters.h"
 #include "base/version.h"
 #include "codec/journal.h"
 #include "server/pages.h"
 #include "server/routes/routes.h"
 #include "wiring/brokers.h"
+#include "wiring/counters.h"
 #include "wiring/first_key.h"
 #include "wiring/instance_parts.h"
 #include "wiring/office_key.h"
@@ -183,7 +183,10 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     p.brokers[one.name] = std::move(*opened);
   }
   p.broker = p.brokers.at(p.config.brokers.front().name).get();
-  p.counters = std::make_unique<EmbeddedCounters>(EmbeddedCountersOptions{.clock = [&clock] { return clock.now(); }});
+  auto counters = open_counters(p.config, clock, log);
+  if (!counters) return std::unexpected(counters.error());
+  p.counters = std::move(*counters);
+  p.retry_counters = std::make_unique<RetryCounters>(*p.counters);
   auto key = p.config.office_key ? Result<OfficeKey>(*p.config.office_key) : office_key(p.config.data_dir);
   if (!key) return std::unexpected(key.error());
   p.office_key = std::move(*key);
@@ -216,6 +219,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     p.services.archive = &p.office->archive();
     p.services.operations = &p.office->operations();
     p.services.runner = &p.office->runner();
+    p.services.alerts = &p.office->alerts();
   }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
@@ -229,6 +233,18 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     const std::lock_guard lock(p.mutex);
     const auto at = p.running.find(worker);
     return at == p.running.end() ? nullptr : at->second.pull;
+  };
+  p.services.counter = [&p](const std::string& worker) -> std::shared_ptr<RetryCounter> {
+    const std::lock_guard lock(p.mutex);
+    const auto at = p.running.find(worker);
+    return at == p.running.end() ? nullptr : at->second.counter;
+  };
+  p.services.families = [&p] {
+    std::vector<std::shared_ptr<FamilyMetrics>> all;
+    const std::lock_guard lock(p.mutex);
+    for (const auto& [name, r] : p.running)
+      if (r.family) all.push_back(r.family);
+    return all;
   };
   p.services.beat = [&p] { p.heartbeats->wake(); };
   p.services.redaction = Redaction(p.config.redact);
@@ -322,6 +338,7 @@ Result<void> Instance::reload(Config fresh) {
   for (const std::string& key : changes.next_start) p.log.warning("counts_at_the_next_start", {{"key", key}});
   p.config.workers = std::move(fresh.workers);
   p.config.office.dlqs = std::move(fresh.office.dlqs);
+  p.config.alerts = fresh.alerts;
   p.config.effective = std::move(fresh.effective);
   p.heartbeats->beat();
   p.tell_office();

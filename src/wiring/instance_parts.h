@@ -15,10 +15,12 @@
 
 #include "adapters/handler/http/http_handler.h"
 #include "base/lock_file.h"
+#include "runtime/family_metrics.h"
 #include "runtime/heartbeats.h"
 #include "runtime/in_process.h"
 #include "runtime/open_attempts.h"
 #include "runtime/pull_handler.h"
+#include "runtime/retry_counters.h"
 #include "runtime/worker.h"
 #include "server/access.h"
 #include "server/http_server.h"
@@ -37,6 +39,8 @@ struct Instance::Parts {
   struct Running {
     std::shared_ptr<Worker> worker;
     std::shared_ptr<PullHandler> pull;
+    std::shared_ptr<RetryCounter> counter{};
+    std::shared_ptr<FamilyMetrics> family{};
   };
 
   Config config;
@@ -50,6 +54,7 @@ struct Instance::Parts {
   Broker* broker = nullptr;                                // the first
   OfficeKey office_key;
   std::unique_ptr<Counters> counters;
+  std::unique_ptr<RetryCounters> retry_counters;
   std::unique_ptr<Office> office;  // none without the role
   std::unique_ptr<FlightRecorder> recorder;
   AloneGate gate;
@@ -77,6 +82,8 @@ struct Instance::Parts {
     WorkerSpec spec;
     Broker* broker = nullptr;
     std::shared_ptr<PullHandler> pull;
+    std::shared_ptr<RetryCounter> counter{};
+    std::shared_ptr<FamilyMetrics> family{};
   };
   Result<Prepared> prepare_worker(const WorkerConfig& config);
   void start_worker(Prepared prepared);

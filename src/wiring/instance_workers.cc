@@ -108,6 +108,14 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.admit = admission_of(c);
   spec.replay_topic = c.lane_template();
   spec.replay_of = replays_of(c.group, {office_key}, unverified(c));
+  if (c.counter) {
+    prepared.counter = retry_counters->of_worker(*KeyTemplate::parse(c.counter->key), c.counter->ttl);
+    spec.watchers.push_back(prepared.counter);
+  }
+  if (c.metrics) {
+    prepared.family = std::make_shared<FamilyMetrics>(c.metrics->family, c.metrics->label, c.metrics->field);
+    spec.watchers.push_back(prepared.family);
+  }
   return prepared;
 }
 
@@ -137,7 +145,8 @@ void Instance::Parts::start_worker(Prepared prepared) {
   const std::string name = prepared.spec.name;
   auto worker = std::make_shared<Worker>(std::move(prepared.spec), *prepared.broker, clock, log, broken);
   const std::lock_guard lock(mutex);
-  running[name] = {std::move(worker), std::move(prepared.pull)};
+  running[name] = {std::move(worker), std::move(prepared.pull), std::move(prepared.counter),
+                   std::move(prepared.family)};
 }
 
 // While it runs; else it must be handed over: a pool has as many threads as it was made with.

@@ -1,5 +1,7 @@
 #include "wiring/office.h"
 
+#include "adapters/alert/alertmanager/alertmanager.h"
+#include "adapters/alert/log/log_alerter.h"
 #include "adapters/archive/files/file_archive.h"
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "office/dlq_view.h"
@@ -18,6 +20,8 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   auto store = sqlite_store::SqliteStore::open({.folder = config.data_dir});
   if (!store) return std::unexpected(store.error());
   std::unique_ptr<Office> office(new Office(std::move(*store)));
+  office->log_ = &log;
+  office->alerts_ = std::make_unique<AlertRunner>(*office->store_, clock, log);
   office->follow(config);
   IntakeOptions options;
   options.cluster = config.cluster_id;
@@ -28,9 +32,12 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   // A log of our own waits with deleting until intake has seen it; others cannot.
   if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
     options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };
-  office->intake_ = std::make_unique<IntakeRunner>(
-      broker, *office->store_, log, clock, std::move(options),
-      [self = office.get()](const std::string& dlq, const IntakeReport& report) { self->news_.heard(dlq, report); });
+  office->intake_ =
+      std::make_unique<IntakeRunner>(broker, *office->store_, log, clock, std::move(options),
+                                     [self = office.get()](const std::string& dlq, const IntakeReport& report) {
+                                       self->news_.heard(dlq, report);
+                                       self->alerts_->wake();
+                                     });
   office->archive_ = std::make_unique<FileArchive>(config.office.archive_dir);
   office->chores_ = std::make_unique<Chores>(
       *office->store_, office->news_, log, clock, config.advertise,
@@ -62,10 +69,23 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   office->intake_->start();
   office->runner_->start();
   office->chores_->start();
+  office->alerts_->start();
   return office;
 }
 
+// Only where something is different: a destination that is made anew does not know what it has told.
+void Office::tell_whom(const Config& config) {
+  if (config.alerts == told_) return;
+  told_ = config.alerts;
+  std::vector<std::unique_ptr<Alerter>> to;
+  if (told_.log) to.push_back(std::make_unique<LogAlerter>(*log_));
+  if (!told_.alertmanager.empty())
+    to.push_back(std::make_unique<Alertmanager>(AlertmanagerOptions{told_.alertmanager, config.advertise}));
+  alerts_->set(std::move(to), told_.resend);
+}
+
 void Office::follow(const Config& config) {
+  tell_whom(config);
   std::set<std::string> dlqs, lanes;
   std::map<std::string, std::vector<Reader>> readers;
   for (const WorkerConfig& worker : config.workers)

@@ -1,5 +1,5 @@
-// The office of a process: its store in the data folder, and three threads: one takes in letters of the embedded log,
-// one carries out operations, one does chores.
+// The office of a process: its store in the data folder, and four threads: one takes in letters of the embedded log,
+// one carries out operations, one does chores, one tells of alerts.
 //
 // Takes in the dead letter topics of the configured workers, and every topic whose name looks like one (`*.dlq`,
 // `*.DLT`, `*-dlt`, `dlq.*`). Owns store and threads; the broker must outlive it. Any thread may ask for the store.
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "office/alert_runner.h"
 #include "office/chores.h"
 #include "office/intake_runner.h"
 #include "office/news.h"
@@ -40,13 +41,15 @@ class Office {
   Operations& operations() { return *operations_; }
   Archive& archive() { return *archive_; }
   OperationRunner& runner() { return *runner_; }
+  const AlertRunner& alerts() const { return *alerts_; }
   IntakeCounts intake() const { return intake_->counts(); }
-  void follow(const Config& config);  // after a reload: the workers' dlqs may be others
+  void follow(const Config& config);  // after a reload: the workers' dlqs and who is told may be others
 
  private:
   explicit Office(std::unique_ptr<Store> store) : store_(std::move(store)) {}
   bool is_dlq(const std::string& topic) const;
   DlqRule rule_of(const std::string& dlq) const;
+  void tell_whom(const Config& config);
   std::vector<Reader> readers_of(const std::string& topic) const;
 
   std::unique_ptr<Store> store_;
@@ -57,6 +60,9 @@ class Office {
   std::set<std::string> dlqs_;                          // under the mutex
   std::set<std::string> lanes_;                         // under the mutex; no dlqs, whatever they are called
   std::map<std::string, std::vector<Reader>> readers_;  // under the mutex; by topic
+  Log* log_ = nullptr;
+  AlertsConfig told_;                    // as the destinations were made
+  std::unique_ptr<AlertRunner> alerts_;  // intake wakes it
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<OperationRunner> runner_;
   std::unique_ptr<IntakeRunner> intake_;  // these three last: their threads end first

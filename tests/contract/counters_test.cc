@@ -60,6 +60,28 @@ TEST_P(CountersContract, IncrementsOfManyThreadsAreAllCounted) {
   EXPECT_EQ(counters().count(key).value(), 1000);
 }
 
+TEST_P(CountersContract, StepsInARowAreDoneInTheirOrder) {
+  using What = CounterStep::What;
+  const std::string one = rig().fresh("k");
+  const std::string two = rig().fresh("k");
+  const auto results = counters().steps({{What::kIncrement, one, kLong},
+                                         {What::kIncrement, one, kLong},
+                                         {What::kCount, two, {}},
+                                         {What::kIncrement, std::string(kMaxCounterKey + 1, 'k'), kLong},
+                                         {What::kCount, one, {}},
+                                         {What::kErase, one, {}},
+                                         {What::kCount, one, {}}});
+  ASSERT_EQ(results.size(), 7U);
+  EXPECT_EQ(results[1].value(), 2);
+  EXPECT_EQ(results[2].value(), 0);
+  EXPECT_EQ(results[3].error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(results[4].value(), 2);
+  EXPECT_EQ(results[5].value(), 0);
+  EXPECT_EQ(results[6].value(), 0);
+  EXPECT_TRUE(counters().steps({}).empty());
+  EXPECT_TRUE(counters().reachable());
+}
+
 TEST_P(CountersContract, AKeyThatIsTooLongIsRefused) {
   const auto refused = counters().increment(std::string(kMaxCounterKey + 1, 'k'), kLong);
   ASSERT_FALSE(refused);

@@ -26,7 +26,8 @@ from processes import Bartleby, run_checks, wait_for  # noqa: E402
 WORKER = """
 heartbeats: {every: 100ms, ttl: 2s, stopping_ttl: 4s}
 workers:
-  pulled: {handler: {pull: {}}, retry: {max_attempts: 2, schedule: [1m]}, guard: null}
+  pulled: {handler: {pull: {}}, retry: {max_attempts: 2, schedule: [1m]}, guard: null, counter: {key: "retry:{/id}"},
+           metrics: {family: worker_agent, label: {task_type: {json: /task_type, in: [BUILD]}}}}
   other: {topics: [pulled], group: second, handler: {pull: {}}, dead_letter: {topic: "{topic}.dlq"}}
 """
 
@@ -349,7 +350,7 @@ def metrics(program):
         for name, family in first.items():
             if family.kind == "counter" and not name.startswith("bartleby_http"):
                 assert set(family.samples.values()) == {0}, name
-        send(api, b"1")
+        send(api, b'{"id": 1, "task_type": "BUILD"}')
         send(api, b"2")
         for outcome in ("retry", "reject"):
             token = claimed(api)["token"]
@@ -369,6 +370,14 @@ def metrics(program):
         assert value("bartleby_issues", state="new") == 1 and value("bartleby_issues", state="muted") == 0
         assert value("dead_job_count", channel="pulled", consumer="pulled") == 1
         assert value("worker_retry_count_total", worker="pulled", error='a \\"b\\"\\\\\\n') == 1
+        assert value("worker_agent_dlq_messages_total", reason="rejected", task_type="BUILD") == 1
+        assert value("worker_agent_dlq_messages_total", reason="rejected", task_type="other") == 0
+        assert value("worker_agent_ticket_retry_count", "_bucket", task_type="BUILD", le="1") == 0
+        assert value("worker_agent_ticket_retry_count", "_bucket", task_type="BUILD", le="2") == 1
+        assert value("bartleby_counters_up") == 1
+        wait_for("GET, INCR, GET and DEL",
+                 lambda: value("bartleby_counter_updates_total", worker="pulled", result="done") == 4)
+        assert value("bartleby_counter_differs_total", worker="pulled") == 0
         assert value("bartleby_attempt_seconds", "_count", worker="pulled") == 2
         assert value("bartleby_timer_lateness_seconds", "_count", worker="pulled") == 1
         assert value("bartleby_commit_seconds", "_count", worker="pulled") >= 2

@@ -203,6 +203,8 @@ def all_suites(build, seeds):
               "lines"),
         Suite("kafka_security", [python, str(ROOT / "tests/robustness/kafka_security.py"), program], "lines"),
         Suite("kafka_letters", [python, str(ROOT / "tests/robustness/kafka_letters.py"), program], "lines"),
+        Suite("redis", [python, str(ROOT / "tests/robustness/redis.py"), program], "lines"),
+        Suite("alerts", [python, str(ROOT / "tests/robustness/alerts.py"), program], "lines"),
         Suite("escrow", [python, str(ROOT / "tests/robustness/escrow.py"), program], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
         Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
@@ -221,6 +223,7 @@ def all_suites(build, seeds):
         Suite("hardening", [python, str(house / "hardening.py"), program], "lines"),
         Suite("include_graph", [python, str(house / "include_graph.py")], "lines"),
         Suite("house_rules", [python, str(house / "house_rules.py")], "lines"),
+        Suite("prometheus_rules", [python, str(house / "prometheus_rules.py")], "lines"),
         Suite("test_runner", [python, str(ROOT / "tests/support/run_tests_selftest.py")], "lines"),
     ]
     return suites

@@ -25,7 +25,8 @@ Response health(const Services& services) {
   json::object components;
   const Result<void> broker = services.broker->writable();
   components["broker"] = broker ? json::object{{"status", "UP"}} : down_because(broker.error(), "DOWN");
-  const auto beats = services.counters->heartbeats();
+  const auto reached = services.counters->reachable();
+  const auto beats = reached ? services.counters->heartbeats() : std::unexpected(reached.error());
   components["counters"] = beats ? json::object{{"status", "UP"}} : down_because(beats.error(), "DEGRADED");
   bool degraded = !beats;
   std::set<std::string, std::less<>> alive;

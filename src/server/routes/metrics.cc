@@ -6,6 +6,7 @@
 #include "codec/heartbeat.h"
 #include "server/access.h"
 #include "server/metrics_text.h"
+#include "server/routes/family_metrics.h"
 #include "server/routes/office_metrics.h"
 #include "server/routes/routes.h"
 
@@ -39,7 +40,7 @@ void heartbeats(MetricsText& out, const Services& services) {
     HeartbeatFacts facts;
   };
   std::vector<Beat> beats;
-  if (const auto all = services.counters->heartbeats())
+  if (const auto all = services.counters->heartbeats())  // one that is away has said so at once
     for (const Heartbeat& h : *all)
       if (const auto facts = heartbeat_from_text(h.text))
         beats.push_back({{{"worker", h.type}, {"instance_id", h.instance}}, *facts});
@@ -140,6 +141,24 @@ void workers(MetricsText& out, const std::vector<Seen>& seen) {
           [](const Worker& w) { return w.figures().dropped.load(); });
 }
 
+void counters(MetricsText& out, const Services& services, const std::vector<Seen>& seen) {
+  out.family("bartleby_counters_up", "gauge", "1 while the cache of heartbeats and retry counters answers");
+  out.sample({}, services.counters->reachable() ? 1 : 0);
+  std::vector<std::pair<std::string, std::shared_ptr<RetryCounter>>> theirs;
+  for (const Seen& s : seen)
+    if (auto counter = services.counter(s.name())) theirs.emplace_back(s.name(), std::move(counter));
+  out.family("bartleby_counter_updates_total", "counter",
+             "Reads and changes of retry counters, by what became of them");
+  for (const auto& [worker, counter] : theirs)
+    for (std::size_t i = 0; i < RetryCounter::kResultNames.size(); ++i)
+      out.sample({{"worker", worker}, {"result", std::string(RetryCounter::kResultNames[i])}},
+                 static_cast<double>(counter->results(static_cast<RetryCounter::Result>(i))));
+  out.family("bartleby_counter_differs_total", "counter",
+             "Retry counters that were not what the engine has counted: the cache lost them, or others wrote");
+  for (const auto& [worker, counter] : theirs)
+    out.sample({{"worker", worker}}, static_cast<double>(counter->differed()));
+}
+
 void requests(MetricsText& out, const Router& router) {
   struct Answered {
     std::map<int, double> codes;
@@ -187,6 +206,8 @@ Response metrics(const Router& router, const Services& services) {
                static_cast<double>(services.access->failures(static_cast<AuthFailure>(i))));
   attempts(out, seen);
   workers(out, seen);
+  counters(out, services, seen);
+  family_metrics(out, services);
   requests(out, router);
   Response r;
   r.content_type = "text/plain; version=0.0.4; charset=utf-8";

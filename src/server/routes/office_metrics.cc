@@ -91,6 +91,13 @@ void office_metrics(MetricsText& out, const Services& services) {
   operations(out, read ? &operations_there : nullptr, counts);
   out.family("bartleby_summary_drift_total", "counter", "Counters that differed from the letters and were put right");
   out.sample({}, static_cast<double>(services.news->drift()));
+  out.family("bartleby_alert_push_errors_total", "counter",
+             "Pushes of alerts that failed, by destination; tried again");
+  const auto errors = services.alerts->errors();
+  for (const char* to : {"alertmanager", "log"}) {
+    const auto found = errors.find(to);
+    out.sample({{"to", to}}, found == errors.end() ? 0 : static_cast<double>(found->second));
+  }
   out.family("dead_job_count", "gauge", "Number of dead jobs per consumer");
   for (const ConsumerStatus& one : consumers)
     out.sample({{"channel", one.channel_id}, {"consumer", one.consumer_id}}, count(one.dead_count));

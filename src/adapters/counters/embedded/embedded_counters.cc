@@ -49,12 +49,7 @@ Result<void> EmbeddedCounters::erase(const std::string& key) {
 }
 
 Result<void> EmbeddedCounters::put_heartbeat(const Heartbeat& heartbeat, Duration ttl) {
-  if (heartbeat.text.size() > kMaxHeartbeat)
-    return std::unexpected(too_large("a heartbeat has at most " + std::to_string(kMaxHeartbeat) + " bytes"));
-  if (heartbeat.type.empty() || heartbeat.type.contains(':') || heartbeat.instance.empty())
-    return fail(ErrorCode::kInvalid, "a heartbeat wants a type without ':' and an instance");
-  if (heartbeat_key(heartbeat.type, heartbeat.instance).size() > kMaxCounterKey)
-    return std::unexpected(too_large("a heartbeat's key has at most " + std::to_string(kMaxCounterKey) + " bytes"));
+  if (auto fits = heartbeat_fits(heartbeat); !fits) return fits;
   const Instant now = options_.clock().steady;
   const std::lock_guard lock(mutex_);
   sweep(heartbeats_, heartbeats_at_, now);

@@ -31,6 +31,8 @@ class EmbeddedCounters : public Counters {
   Result<std::optional<std::string>> heartbeat(const std::string& type, const std::string& instance) override;
   Result<std::vector<Heartbeat>> heartbeats(const std::optional<std::string>& type) override;
 
+  Result<void> reachable() const override { return {}; }
+
  private:
   template <class V>
   struct Expiring {
