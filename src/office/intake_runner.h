@@ -24,6 +24,7 @@ struct IntakeOptions {
   std::function<std::optional<DlqClass>(const std::string& topic)> dlq_class;
   // Everything below this offset is taken in, and may be deleted; absent: nobody wants to know.
   std::function<void(const TopicPartition& dlq, Offset to)> passed{};
+  TakeIn::SinksOf sinks_of{};
   Duration discover{2000};  // how often topics are listed
   IntakeLimits limits{};
 };

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "model/stored_letter.h"
@@ -25,6 +26,7 @@ struct DlqRule {
   DlqClass dlq_class = DlqClass::kNormal;
   std::optional<Duration> keep{std::chrono::hours(24 * 30)};  // since the last change; absent: until somebody acts
   Then then = Then::kArchive;                                 // with open ones
+  std::vector<std::string> sinks{};                           // that get its letters too, by name
 };
 using RuleOf = std::function<DlqRule(const std::string& dlq)>;
 

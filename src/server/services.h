@@ -12,6 +12,7 @@
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/sink_runner.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
@@ -42,7 +43,8 @@ struct Services {
   OpenAttempts* open_attempts = nullptr;
   std::function<std::vector<std::shared_ptr<Worker>>()> workers;
   std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;  // null: the worker does not pull
-  std::function<void()> beat;                                                   // heartbeats say soon what has changed
+  std::function<std::vector<SinkStatus>()> sinks = [] { return std::vector<SinkStatus>(); };
+  std::function<void()> beat;  // heartbeats say soon what has changed
   Redaction redaction;
   // Of channels: held shared by whoever broadcasts, alone by whoever registers a consumer.
   std::shared_mutex* broadcasting = nullptr;

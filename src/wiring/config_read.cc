@@ -285,7 +285,14 @@ OfficeConfig read_office(const ConfigNode& resolved) {
       rule.keep =
           at(entry.value, "retention").is_null() ? std::nullopt : std::optional(duration(entry.value, "retention"));
       rule.then = text(entry.value, "then") == "purge" ? Then::kPurge : Then::kArchive;
-      out.dlqs.emplace_back(entry.key, rule);
+      rule.sinks = texts(at(entry.value, "sinks"));
+      out.dlqs.emplace_back(entry.key, std::move(rule));
+    }
+  if (const ConfigNode* sinks = resolved.find("sinks"))
+    for (const ConfigEntry& entry : sinks->entries) {
+      const ConfigNode& mongodb = at(entry.value, "mongodb");
+      out.sinks.push_back({entry.key, text(mongodb, "url"), text(mongodb, "database"), text(mongodb, "collection"),
+                           text(mongodb, "key")});
     }
   return out;
 }
