@@ -60,6 +60,7 @@ Arrival arrival_of(const TopicPartition& dlq, Offset at, Timestamp appended, Let
   letter.error_message = std::move(facts.error.message);
   if (facts.first_failure != Timestamp{}) letter.first_failure_at = facts.first_failure;
   letter.died_at = facts.last_failure != Timestamp{} ? facts.last_failure : appended;
+  arrival.published_at = appended;
   set_bytes(arrival, {std::move(from.record.key), std::move(from.record.value), std::move(from.record.headers),
                       std::move(facts.error.stack)});
   return arrival;
@@ -111,6 +112,7 @@ Arrival raw_arrival(const std::string& cluster, const TopicPartition& dlq, const
   letter.error_type = "Undecodable";
   letter.error_message = clean_utf8(why, {.bytes = kMaxErrorMessage});
   letter.died_at = record.timestamp;
+  arrival.published_at = record.timestamp;
   set_bytes(arrival, {record.key, record.value, record.headers, ""});
   return arrival;
 }

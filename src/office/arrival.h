@@ -16,6 +16,7 @@ namespace bartleby {
 struct Arrival {
   StoredLetter letter;  // without numbers of the store: seq, issue, arrived_at
   LetterPayload payload;
+  Timestamp published_at{};  // when its record came into the dlq
 };
 
 // `at`: where the letter's last record lies in its dlq. `letter` comes from `join_letter`, which bounds its error.

@@ -11,7 +11,7 @@ IntakeRunner::IntakeRunner(Broker& broker, Store& store, Log& log, const Clock& 
       clock_(clock),
       options_(std::move(options)),
       heard_(std::move(heard)),
-      take_in_(store, options_.cluster),
+      take_in_(store, options_.cluster, options_.sinks_of),
       intake_(options_.cluster, options_.limits) {}
 
 IntakeRunner::~IntakeRunner() { stop(); }

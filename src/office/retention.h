@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "model/dlq_provision.h"
@@ -28,6 +29,7 @@ struct DlqRule {
   Then then = Then::kArchive;                                 // with open ones
   std::string intake_group{};                                 // that shows how far intake is; empty: none
   DlqProvision provision{};
+  std::vector<std::string> sinks{};                           // that get its letters too, by name
 };
 using RuleOf = std::function<DlqRule(const std::string& dlq)>;
 

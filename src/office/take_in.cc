@@ -5,6 +5,7 @@
 #include "codec/utf8.h"
 #include "office/mutants.h"
 #include "office/operation_row.h"
+#include "office/sink_queue.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -72,12 +73,14 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
   now_ = now;
   report_ = {};
   tally_ = {};
+  sinks_ = sinks_of_ ? sinks_of_(batch.dlq.topic) : std::vector<std::string>();
   const bool apart = office_mutant(OfficeMutant::kPositionBeforeLetters);
   if (apart) BARTLEBY_TRY(store_.write([&](Connection& connection) { return move_position(connection, batch); }));
   auto written = store_.write([&](Connection& connection) -> Result<void> {
     audit_.emplace(connection);
     if (!apart) BARTLEBY_TRY(move_position(connection, batch));
     if (batch.letters.empty()) return {};
+    BARTLEBY_TRY(follow_feeds(connection, batch.dlq.topic, sinks_));
     const auto first = sql::take_numbers(connection, "letter", static_cast<std::int64_t>(batch.letters.size()));
     if (!first) return std::unexpected(first.error());
     std::int64_t seq = *first;
@@ -196,6 +199,7 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, cons
   BARTLEBY_TRY(put_payload(connection, seq, l.replays, arrival, bytes));
   BARTLEBY_TRY(put_words(connection, seq, arrival));
   tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
+  BARTLEBY_TRY(queue_letter(connection, seq, arrival.published_at, sinks_));
   return true;
 }
 
@@ -254,6 +258,7 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   tally_.move(*shelf, *issue, std::nullopt, to);
   BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,
                                std::string(name(old.state)), std::string(name(to)), "", "", ""}));
+  BARTLEBY_TRY(queue_letter(connection, old.seq, arrival.published_at, sinks_));
   ++report_.came_back;
   return {};
 }

@@ -13,6 +13,7 @@
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/sink_runner.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
@@ -48,6 +49,7 @@ struct Services {
   std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;      // null: the worker does not pull
   std::function<std::shared_ptr<RetryCounter>(const std::string& worker)> counter;  // null: it has none
   std::function<std::vector<std::shared_ptr<FamilyMetrics>>()> families;            // of workers that have some
+  std::function<std::vector<SinkStatus>()> sinks = [] { return std::vector<SinkStatus>(); };
   std::function<void()> beat;  // heartbeats say soon what has changed
   Redaction redaction;
   // Of channels: held shared by whoever broadcasts, alone by whoever registers a consumer.

@@ -125,6 +125,11 @@ struct BrokerConfig {
   std::optional<KafkaConfig> kafka;  // absent: the embedded log
 };
 
+struct SinkConfig {
+  std::string name;
+  std::string url, database, collection, key;  // of MongoDB, the one kind there is
+};
+
 struct HeartbeatConfig {
   Duration every{}, ttl{}, stopping_ttl{}, missing_after{}, idle_after{}, stopping_after{}, forget_after{};
   std::map<std::string, std::uint32_t> expect;  // worker → live instances
@@ -144,6 +149,7 @@ struct OfficeConfig {
   ReplayConfig replay;
   Duration undo{};
   std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
+  std::vector<SinkConfig> sinks;
 
   // Of the first pattern that matches; without one, the defaults.
   DlqRule rule_of(const std::string& dlq) const;

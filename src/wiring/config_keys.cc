@@ -179,6 +179,20 @@ constexpr std::array kKeys{
     Key{.path = "alerts.resend", .type = KeyType::kDuration, .fallback = "1m",
         .text = "How often an alert that holds is told again; an Alertmanager that hears nothing for four times as "
         "long takes it for over.", .min = kSecond, .max = kHour, .applies = kLive},
+    Key{.path = "dlqs.*.sinks", .type = KeyType::kNames, .fallback = "[]",
+        .text = "Sinks that get its letters too, by name. One that is added gets those that are here already.",
+        .may_be_empty = true, .applies = kLive},
+    Key{.path = "sinks", .text = "Where letters are kept beside the office, by name. A dlq says which of them get its "
+        "letters (`dlqs.*.sinks`)."},
+    Key{.path = "sinks.*", .text = "One sink."},
+    Key{.path = "sinks.*.mongodb", .text = "A collection of MongoDB, with a document per value of `key`.",
+        .one_of = OneOf::kSink},
+    Key{.path = "sinks.*.mongodb.url", .type = KeyType::kText,
+        .text = "Where: `mongodb://…`, with options as MongoDB's drivers know them.", .secret = true},
+    Key{.path = "sinks.*.mongodb.database", .type = KeyType::kName, .text = "Its database."},
+    Key{.path = "sinks.*.mongodb.collection", .type = KeyType::kName, .text = "Its collection."},
+    Key{.path = "sinks.*.mongodb.key", .type = KeyType::kName,
+        .text = "The field of a message that there is one document of; without it, it is the letter's id."},
     Key{.path = "channels", .text = "Channels and their consumers (webhooks), by id; put into the store at the start. "
         "They can be made over HTTP as well."},
     Key{.path = "channels.*", .text = "One channel: the topic of this name."},

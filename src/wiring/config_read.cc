@@ -347,7 +347,14 @@ OfficeConfig read_office(const ConfigNode& resolved) {
         rule.intake_group = group->text;
       if (const ConfigNode* made = entry.value.find("provision"); made != nullptr && made->is_map())
         rule.provision = read_provision(*made);
+      rule.sinks = texts(at(entry.value, "sinks"));
       out.dlqs.emplace_back(entry.key, std::move(rule));
+    }
+  if (const ConfigNode* sinks = resolved.find("sinks"))
+    for (const ConfigEntry& entry : sinks->entries) {
+      const ConfigNode& mongodb = at(entry.value, "mongodb");
+      out.sinks.push_back({entry.key, text(mongodb, "url"), text(mongodb, "database"), text(mongodb, "collection"),
+                           text(mongodb, "key")});
     }
   return out;
 }

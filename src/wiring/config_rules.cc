@@ -18,6 +18,7 @@ constexpr std::size_t kMaxRedactions = 100;
 constexpr std::size_t kMaxTopicName = 249;
 constexpr std::size_t kMaxSecret = 4096;
 constexpr std::size_t kMaxLabelValues = 100;
+constexpr std::string_view kSinkFields = " _id history history_state processed_at bartleby dlq_metadata ";
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
@@ -43,6 +44,7 @@ class Rules {
     alerts();
     brokers();
     channels();
+    sinks();
     const ConfigNode* workers = root_.find("workers");
     if (workers == nullptr) return;
     intake_groups(*workers);
@@ -207,6 +209,41 @@ class Rules {
     for (const ConfigEntry& one : properties->entries)
       if (const auto why = kafka::held_property(one.key))
         mistakes_.add(one.origin, path + ".properties." + one.key, "may not be set: " + std::string(*why));
+  }
+
+  void sinks() {
+    std::vector<std::string> names;
+    const ConfigNode* all = root_.find("sinks");
+    if (all != nullptr)
+      for (const ConfigEntry& entry : all->entries) {
+        names.push_back(entry.key);
+        if (!entry.value.is_map()) continue;
+        const std::string path = "sinks." + entry.key;
+        const ConfigNode* mongodb = entry.value.find("mongodb");
+        if (missing(entry.value, "mongodb")) mistakes_.add(entry.origin, path, "wants mongodb");
+        if (mongodb == nullptr || !mongodb->is_map()) continue;
+        for (const char* key : {"url", "database", "collection", "key"})
+          if (missing(*mongodb, key)) mistakes_.add(mongodb->origin, path + ".mongodb", std::string("wants ") + key);
+        const std::string key = text_of(*mongodb, "key");
+        if (key.contains('.') || kSinkFields.contains(" " + key + " "))
+          mistakes_.add(mongodb->find("key")->origin, path + ".mongodb.key",
+                        quote(key) + " is a name that documents use themselves, or has a dot");
+      }
+    const ConfigNode* dlqs = root_.find("dlqs");
+    if (dlqs == nullptr || (all != nullptr && all->refused)) return;
+    for (const ConfigEntry& dlq : dlqs->entries) {
+      const ConfigNode* wanted = dlq.value.find("sinks");
+      if (wanted == nullptr) continue;
+      for (const ConfigNode& one : wanted->items)
+        if (std::ranges::find(names, one.text) == names.end()) {
+          const std::string meant = nearest(one.text, names);
+          mistakes_.add(one.origin, "dlqs." + dlq.key + ".sinks",
+                        "got " + quote(one.text) + ", wants one of sinks" +
+                            (!meant.empty()  ? "; did you mean " + meant + "?"
+                             : names.empty() ? ", and there are none"
+                                             : ": " + join(names, ", ")));
+        }
+    }
   }
 
   void worker(const std::string& name, const ConfigNode& worker) {

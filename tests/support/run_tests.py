@@ -207,6 +207,7 @@ def all_suites(build, seeds):
         Suite("alerts", [python, str(ROOT / "tests/robustness/alerts.py"), program], "lines"),
         Suite("escrow", [python, str(ROOT / "tests/robustness/escrow.py"), program], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
+        Suite("sinks", [python, str(ROOT / "tests/robustness/sinks.py"), program], "lines"),
         Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
         Suite("loads", [python, str(ROOT / "tests/robustness/loads.py"), program], "lines"),
         Suite("disk_full", [python, str(ROOT / "tests/robustness/disk_full.py"), program], "lines"),

@@ -45,6 +45,15 @@ function checks(health: Health, dlqs: Dlq[] | undefined): Check[] {
           })
           .join(', ') || 'no group';
     }
+    if (name === 'sinks')
+      detail = Object.entries(component.components ?? {})
+        .map(([sink, one]) => {
+          const facts = (one as { details?: Record<string, unknown> }).details ?? {};
+          const refused = Number(facts.refused ?? 0) > 0 ? `, ${String(facts.refused)} refused` : '';
+          const error = typeof facts.error === 'string' ? ` (${facts.error})` : '';
+          return `${sink}: ${String(facts.waiting ?? 0)} waiting${refused}${error}`;
+        })
+        .join(', ');
     list.push({ name, word: words[component.status] ?? 'warn', detail });
   }
   if (dlqs) {

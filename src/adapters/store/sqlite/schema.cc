@@ -170,7 +170,30 @@ CREATE TABLE channel_messages(
 CREATE INDEX channel_messages_by_time ON channel_messages(taken_at);
 )";
 
-constexpr std::array<std::string_view, 4> kAll = {kFirst, kArchives, kAccess, kChannels};
+// Sinks: lives that each does not have yet, in the order in which it gets them; those it does not take as they are; the
+// dlqs it is told of, and how far it was told of letters that were there before: numbers from `next` to `until`.
+constexpr std::string_view kSinks = R"(
+CREATE TABLE sink_queue(
+  sink TEXT NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, replays INTEGER NOT NULL, shelf INTEGER NOT NULL,
+  lineage TEXT NOT NULL, dlq_partition INTEGER NOT NULL, dlq_offset INTEGER NOT NULL, origin_partition INTEGER,
+  origin_offset INTEGER, timestamp INTEGER, instance TEXT NOT NULL, dialect TEXT NOT NULL, kind INTEGER NOT NULL,
+  attempts INTEGER NOT NULL, error_type TEXT NOT NULL, error_message TEXT NOT NULL, first_failure_at INTEGER,
+  died_at INTEGER NOT NULL, arrived_at INTEGER NOT NULL, published_at INTEGER NOT NULL, stack TEXT NOT NULL,
+  bytes BLOB NOT NULL, PRIMARY KEY(sink, number)) STRICT;
+CREATE TABLE sink_refused(
+  sink TEXT NOT NULL, number INTEGER NOT NULL, why TEXT NOT NULL, at INTEGER NOT NULL, id TEXT NOT NULL,
+  replays INTEGER NOT NULL, shelf INTEGER NOT NULL, lineage TEXT NOT NULL, dlq_partition INTEGER NOT NULL,
+  dlq_offset INTEGER NOT NULL, origin_partition INTEGER, origin_offset INTEGER, timestamp INTEGER,
+  instance TEXT NOT NULL, dialect TEXT NOT NULL, kind INTEGER NOT NULL, attempts INTEGER NOT NULL,
+  error_type TEXT NOT NULL, error_message TEXT NOT NULL, first_failure_at INTEGER, died_at INTEGER NOT NULL,
+  arrived_at INTEGER NOT NULL, published_at INTEGER NOT NULL, stack TEXT NOT NULL, bytes BLOB NOT NULL,
+  PRIMARY KEY(sink, number)) STRICT;
+CREATE TABLE sink_feeds(
+  sink TEXT NOT NULL, dlq TEXT NOT NULL, next INTEGER NOT NULL, until INTEGER NOT NULL,
+  PRIMARY KEY(sink, dlq)) STRICT, WITHOUT ROWID;
+)";
+
+constexpr std::array<std::string_view, 5> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks};
 
 }  // namespace
 
