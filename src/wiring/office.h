@@ -43,10 +43,11 @@ class Office {
   IntakeCounts intake() const { return intake_->counts(); }
   void follow(const Config& config);  // after a reload: the workers' dlqs may be others
 
+  DlqRule rule_of(const std::string& dlq) const;  // how its letters are kept; any thread
+
  private:
   explicit Office(std::unique_ptr<Store> store) : store_(std::move(store)) {}
   bool is_dlq(const std::string& topic) const;
-  DlqRule rule_of(const std::string& dlq) const;
   std::vector<Reader> readers_of(const std::string& topic) const;
 
   std::unique_ptr<Store> store_;
