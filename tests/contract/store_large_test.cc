@@ -129,5 +129,85 @@ TEST_P(StoreOperations, ForgettingIsBoundedAndGoesOn) {
   EXPECT_EQ(number("SELECT count(*) FROM operations"), 0);
 }
 
+TEST_P(StoreContract, AQueryOfVeryManyRunsIsTheSameListAsOfFew) {
+  std::vector<Arrival> all;
+  for (std::int64_t n = 0; n < 150; ++n) {
+    all.push_back(letter((n * 37) % 150));  // their deaths are in another order than their arrivals
+    all.back().letter.shelf.worker = all.back().letter.shelf.group = "w" + std::to_string(n % 75);
+  }
+  take_in(std::move(all));
+  for (std::int64_t n = 0; n < 150; n += 3) change(letter(n).letter.id, LetterCause::kDiscard);
+  std::vector<std::string> wanted;
+  for (std::int64_t n = 149; n >= 0; --n) wanted.push_back(letter(n).letter.id);
+  EXPECT_EQ(ids("topic:orders", 7), wanted) << "125 runs, in pages";
+  EXPECT_EQ(ids("topic:orders", 500), wanted);
+  EXPECT_EQ(ids("", 7), wanted);
+  EXPECT_EQ(count("topic:orders since:9999d").value, 150);
+}
+
+TEST_P(StoreContract, AHeaderQueryFindsThatVeryHeader) {
+  std::vector<Arrival> all;
+  for (std::int64_t n = 0; n < 40; ++n) all.push_back(letter(n));
+  all[1].payload.headers = {{"tenant", "acme corp"}};                  // more words
+  all[2].payload.headers = {{"x", "tenant"}, {"acme", "y"}};           // across two headers
+  all[3].payload.headers = {{"tenant", "ACME"}};                       // in another case
+  all[4].payload.headers = {{"tenant", "globex"}, {"tenant", "acme"}}; // the second of two
+  all[5].payload.headers = {{"tenant", std::nullopt}};
+  take_in(std::move(all));
+  const std::vector<std::string> found = ids("header.tenant:acme", 3);
+  EXPECT_EQ(found.size(), 36U);
+  for (const std::int64_t n : {1, 2, 3, 5})
+    EXPECT_EQ(std::ranges::count(found, letter(n).letter.id), 0) << n << " has only its words";
+  EXPECT_EQ(count("header.tenant:acme").value, 36);
+  EXPECT_TRUE(count("header.tenant:acme").exact);
+  EXPECT_EQ(ids("header.tenant:\"acme corp\"").size(), 1U);
+  EXPECT_EQ(ids("header.tenant:acme header.trace:7").size(), 1U);
+  EXPECT_EQ(ids("header.tenant:acme state:discarded").size(), 0U);
+}
+
+TEST_P(StoreContract, AQueryThatLooksAtTooManyLettersEndsAndSaysSo) {
+  std::vector<Arrival> all;
+  for (std::int64_t n = 0; n < 600; ++n) all.push_back(letter(n));
+  take_in(std::move(all));
+  const auto look = [&](std::int64_t steps) {
+    return store().read([&](Connection& c) -> Result<void> {
+      c.limit_steps(steps);
+      const auto page = letter_page(c, parsed("-key:none replays:<1 before:1d"), now_, std::nullopt, 500);
+      return page ? Result<void>() : std::unexpected(page.error());
+    });
+  };
+  const auto refused = look(2000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge) << refused.error().message;
+  EXPECT_TRUE(look(10'000'000));
+  EXPECT_EQ(ids("state:open", 500).size(), 600U) << "the limit ended with the work";
+}
+
+TEST_P(StoreContract, TwoGroupsOfAChannelAreTwoConsumers) {
+  Arrival plain = letter(1), of_channel = letter(2), again = letter(3);
+  plain.letter.shelf.group = plain.letter.shelf.worker = "billing";
+  of_channel.letter.shelf.group = of_channel.letter.shelf.worker = "orders.billing";
+  again.letter.shelf.group = again.letter.shelf.worker = "orders.billing";
+  take_in({plain});
+  read([&](Connection& c) -> Result<void> {
+    const auto rows = dlq_status(c);
+    EXPECT_EQ(rows->size(), 1U);
+    EXPECT_EQ(rows->front().consumer_id, "billing") << "alone it has its plain name";
+    return {};
+  });
+  take_in({of_channel, again});
+  read([&](Connection& c) -> Result<void> {
+    const auto rows = dlq_status(c);
+    EXPECT_EQ(rows->size(), 2U);
+    EXPECT_EQ(rows->at(0).consumer_id + std::to_string(rows->at(0).dead_count), "billing2") << "the channel's own";
+    EXPECT_EQ(rows->at(1).consumer_id + std::to_string(rows->at(1).dead_count), "/billing1");
+    // Of the two groups' jobs at one place each finds its own.
+    EXPECT_FALSE(letter_of_job(c, "orders.billing", plain.letter.job)->has_value());
+    EXPECT_TRUE(letter_of_job(c, "orders.billing", of_channel.letter.job)->has_value());
+    return {};
+  });
+  expect_counts_are_exact();
+}
+
 }  // namespace
 }  // namespace bartleby::contract
