@@ -35,16 +35,15 @@ Result<std::vector<std::int64_t>> archives_left(Store& store, std::size_t most) 
 Result<std::optional<Left>> look_at(Store& store, std::int64_t seq) {
   std::optional<Left> left;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
-    const auto id = sql::one(
-        connection, "SELECT id FROM archives WHERE seq = $1", [](Rows& row) { return row.text(0); }, seq);
+    const auto id =
+        sql::one(connection, "SELECT id FROM archives WHERE seq = $1", [](Rows& row) { return row.text(0); }, seq);
     if (!id) return std::unexpected(id.error());
     if (!*id) return {};
     auto entry = archive_entry(connection, **id);
     if (!entry) return std::unexpected(entry.error());
     left.emplace(seq, std::move(*entry));
     return sql::each(
-        connection,
-        "SELECT l.id, l.died_at FROM archived x JOIN letters l ON l.seq = x.letter WHERE x.archive = $1",
+        connection, "SELECT l.id, l.died_at FROM archived x JOIN letters l ON l.seq = x.letter WHERE x.archive = $1",
         [&](Rows& row) { left->here[row.text(0)] = timestamp_ms(row.integer(1)); }, seq);
   }));
   return left;
@@ -77,8 +76,8 @@ Result<void> name_to_delete(Connection& connection, const std::string& id) {
 
 Result<void> note(Connection& connection, const Left& left, const std::string& to, Timestamp now) {
   AuditChain audit(connection);
-  BARTLEBY_TRY(audit.append({0, now, "office", to.empty() ? "remove" : "rewrite", left.entry.id, "", to,
-                             "letters have left it", "", ""}));
+  BARTLEBY_TRY(audit.append(
+      {0, now, "office", to.empty() ? "remove" : "rewrite", left.entry.id, "", to, "letters have left it", "", ""}));
   return audit.finish();
 }
 

@@ -67,7 +67,8 @@ void Chores::tidy_up(Now now) {
   const auto done = tidy_(now.wall);
   if (!done) return log_.warning("letters_not_archived", {{"error", done.error().message}});
   for (const std::string& id : done->damaged)
-    log_.error("archive_damaged", {{"archive", id}, {"why", "letters have left it and its file is not what was written"}});
+    log_.error("archive_damaged",
+               {{"archive", id}, {"why", "letters have left it and its file is not what was written"}});
   if (done->archived + done->purged + done->operations + done->rewritten + done->removed == 0) return;
   log_.info("retention", {{"archived", done->archived},
                           {"archives", done->archives},

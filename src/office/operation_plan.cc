@@ -120,12 +120,12 @@ class Planner {
       }
       const auto [known, fresh] = newest.try_emplace({c.target, c.partition, ***key}, -1);
       if (fresh) {
-        const auto last = sql::one(
-            connection,
-            "SELECT max(l.job_offset) FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.key_hash = $1"
-            " AND l.state = $2 AND l.job_partition = $3 AND s.topic = $4 AND s.consumer_group = $5",
-            number, ***key, static_cast<int>(LetterState::kResolved), c.partition, by_index[c.target]->from,
-            by_index[c.target]->group);
+        const auto last =
+            sql::one(connection,
+                     "SELECT max(l.job_offset) FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.key_hash = $1"
+                     " AND l.state = $2 AND l.job_partition = $3 AND s.topic = $4 AND s.consumer_group = $5",
+                     number, ***key, static_cast<int>(LetterState::kResolved), c.partition, by_index[c.target]->from,
+                     by_index[c.target]->group);
         if (!last) return std::unexpected(last.error());
         if (*last && **last) known->second = ***last;
       }

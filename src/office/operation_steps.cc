@@ -43,8 +43,8 @@ Result<std::vector<Item>> items_in(Connection& connection, std::int64_t seq, std
   return items;
 }
 
-Result<void> set_result(Connection& connection, ItemTally& tally, std::int64_t seq, const Item& item,
-                        ItemResult result, const std::string& note, Timestamp now) {
+Result<void> set_result(Connection& connection, ItemTally& tally, std::int64_t seq, const Item& item, ItemResult result,
+                        const std::string& note, Timestamp now) {
   tally.move(seq, item.result, result);
   return sql::execute(connection,
                       "UPDATE operation_items SET result = $3, note = CASE WHEN $4 = '' THEN note ELSE $4 END,"
@@ -140,8 +140,9 @@ Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq) {
 
 Result<Dealt> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
   Dealt dealt;
-  const auto written =
-      on_letters(store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
+  const auto written = on_letters(
+      store, seq, from, true, now,
+      [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
         Connection& connection = changes.connection();
         const auto items = items_in(connection, seq, from, to, ItemResult::kPending);
         if (!items) return std::unexpected(items.error());
@@ -186,7 +187,8 @@ Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::
 
 Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
   return on_letters(
-      store, seq, from, false, now, [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
+      store, seq, from, false, now,
+      [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
         if (operation.state == OperationState::kRunning) return moved_on();
         Connection& connection = changes.connection();
         const bool over = operation.state == OperationState::kCancelled;
@@ -208,25 +210,27 @@ Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::i
 }
 
 Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now) {
-  return on_letters(
-      store, seq, at, false, now, [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
-        Connection& connection = changes.connection();
-        const auto items = items_in(connection, seq, at, at + 1, ItemResult::kUnknown);
-        if (!items) return std::unexpected(items.error());
-        for (const Item& item : *items) {
-          const auto changed = changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
-                                              LetterCause::kReturned, {.detail = detail_of(operation)});
-          if (!changed) return std::unexpected(changed.error());
-          BARTLEBY_TRY(set_result(connection, tally, seq, item, ItemResult::kSkipped, why, now));
-        }
-        return move_cursor(connection, seq, at, at + 1);
-      });
+  return on_letters(store, seq, at, false, now,
+                    [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
+                      Connection& connection = changes.connection();
+                      const auto items = items_in(connection, seq, at, at + 1, ItemResult::kUnknown);
+                      if (!items) return std::unexpected(items.error());
+                      for (const Item& item : *items) {
+                        const auto changed =
+                            changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
+                                           LetterCause::kReturned, {.detail = detail_of(operation)});
+                        if (!changed) return std::unexpected(changed.error());
+                        BARTLEBY_TRY(set_result(connection, tally, seq, item, ItemResult::kSkipped, why, now));
+                      }
+                      return move_cursor(connection, seq, at, at + 1);
+                    });
 }
 
 Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
   Dealt dealt;
-  const auto written =
-      on_letters(store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
+  const auto written = on_letters(
+      store, seq, from, true, now,
+      [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
         constexpr std::array kCauses = {LetterCause::kReplay, LetterCause::kDiscard, LetterCause::kRestore,
                                         LetterCause::kPurge};
         const LetterCause cause = kCauses[static_cast<std::size_t>(operation.kind)];

@@ -16,7 +16,7 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kSlice = 500;
-constexpr int kSlices = 200;  // of one dlq in one round: the rest comes with the next
+constexpr int kSlices = 200;                // of one dlq in one round: the rest comes with the next
 constexpr std::int64_t kItemSlice = 10000;  // of an operation that is forgotten
 constexpr std::size_t kArchivesAtOnce = 100;
 constexpr Duration kLease{std::chrono::minutes(10)};
@@ -141,7 +141,8 @@ Result<bool> forget_some(Store& store, const Ended& ended, std::int64_t slice, T
     BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operation_results WHERE operation = $1", ended.seq));
     BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operations WHERE seq = $1", ended.seq));
     AuditChain audit(connection);
-    BARTLEBY_TRY(audit.append({0, now, "office", "forget", ended.id, "", "", "its time after its end is over", "", ""}));
+    BARTLEBY_TRY(
+        audit.append({0, now, "office", "forget", ended.id, "", "", "its time after its end is over", "", ""}));
     return audit.finish();
   });
   if (!written) return std::unexpected(written.error());

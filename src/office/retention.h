@@ -38,9 +38,9 @@ constexpr Duration kKeepOperations{std::chrono::hours(24 * 90)};
 struct RetentionReport {
   bool skipped = false;  // somebody else does it
   std::size_t archived = 0, archives = 0, purged = 0;
-  std::size_t operations = 0;            // forgotten
+  std::size_t operations = 0;              // forgotten
   std::size_t rewritten = 0, removed = 0;  // archives that letters have left
-  std::vector<std::string> damaged;      // archives that letters have left and whose files are not what was written
+  std::vector<std::string> damaged;        // archives that letters have left and whose files are not what was written
 };
 
 // `operations`: for how long one is kept after its end.

@@ -55,7 +55,9 @@ std::string value_text(const std::string& value) {
   return quoted + "\"";
 }
 
-std::string letters_text(std::int64_t open) { return std::to_string(open) + (open == 1 ? " open letter" : " open letters"); }
+std::string letters_text(std::int64_t open) {
+  return std::to_string(open) + (open == 1 ? " open letter" : " open letters");
+}
 
 class Suggesting {
  public:

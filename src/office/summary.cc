@@ -110,8 +110,8 @@ Result<bool> walk_on(Store& store, SummaryCheck& check, std::int64_t slice, Time
   SummaryCheck after;
   const auto written = store.write([&](Connection& connection) -> Result<void> {
     after = check;
-    const auto from = sql::one(
-        connection, "SELECT walked_to FROM summary_walk WHERE one = 1", [](Rows& row) { return row.integer(0); });
+    const auto from = sql::one(connection, "SELECT walked_to FROM summary_walk WHERE one = 1",
+                               [](Rows& row) { return row.integer(0); });
     if (!from) return std::unexpected(from.error());
     std::int64_t to = from->value_or(0), letters = 0;
     Counts counts;
@@ -184,8 +184,8 @@ Result<SummaryCheck> check_summary(Store& store, const std::string& holder, Time
   if (!*ours) return SummaryCheck{.skipped = true};
   std::int64_t last = 0;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
-    const auto ran = sql::one(
-        connection, "SELECT ran_at FROM summary_walk WHERE one = 1", [](Rows& row) { return row.integer(0); });
+    const auto ran =
+        sql::one(connection, "SELECT ran_at FROM summary_walk WHERE one = 1", [](Rows& row) { return row.integer(0); });
     if (!ran) return std::unexpected(ran.error());
     last = ran->value_or(0);
     return {};

@@ -33,8 +33,8 @@ void Tally::move(const Shelf& shelf, std::int64_t issue, std::int64_t letter, st
 
 // What the walk found may be wrong where somebody has edited the file; it never stops those who change letters.
 Result<void> Tally::follow_walk(Connection& connection) const {
-  const auto walked_to = sql::one(
-      connection, "SELECT walked_to FROM summary_walk WHERE one = 1", [](Rows& row) { return row.integer(0); });
+  const auto walked_to = sql::one(connection, "SELECT walked_to FROM summary_walk WHERE one = 1",
+                                  [](Rows& row) { return row.integer(0); });
   if (!walked_to) return std::unexpected(walked_to.error());
   std::map<std::pair<std::int64_t, LetterState>, std::int64_t> walked;
   for (const Moved& one : moved_)

@@ -26,7 +26,8 @@ Result<std::string> IssueNames::of(Connection& connection, std::int64_t number) 
 }
 
 View view_of(const Services& services, const Request& request) {
-  return {.payload = request.caller.may(Scope::kPayload), .redaction = &services.redaction, .rule_of = services.rule_of};
+  return {
+      .payload = request.caller.may(Scope::kPayload), .redaction = &services.redaction, .rule_of = services.rule_of};
 }
 
 json::object letter_json(const StoredLetter& l, const std::string& issue, const View& view) {

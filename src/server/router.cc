@@ -113,8 +113,7 @@ void Router::answer(Request request, Respond respond, const Elsewhere& elsewhere
       continue;
     }
     request.parameters = std::move(parameters);
-    if (!elsewhere || route.docs.at_once)
-      return call(route, std::move(request), std::move(respond));
+    if (!elsewhere || route.docs.at_once) return call(route, std::move(request), std::move(respond));
     return elsewhere([this, &route, request = std::move(request), respond = std::move(respond)] mutable {
       call(route, std::move(request), std::move(respond));
     });

@@ -27,11 +27,11 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   // A log of our own waits with deleting until intake has seen it; others cannot.
   if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
     options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };
-  office->intake_ = std::make_unique<IntakeRunner>(
-      broker, *office->store_, log, clock, std::move(options),
-      [self = office.get(), &clock](const std::string& dlq, const IntakeReport& report) {
-        self->news_.heard(dlq, report, clock.now().steady);
-      });
+  office->intake_ =
+      std::make_unique<IntakeRunner>(broker, *office->store_, log, clock, std::move(options),
+                                     [self = office.get(), &clock](const std::string& dlq, const IntakeReport& report) {
+                                       self->news_.heard(dlq, report, clock.now().steady);
+                                     });
   office->archive_ = std::make_unique<FileArchive>(config.office.archive_dir);
   office->chores_ = std::make_unique<Chores>(
       *office->store_, office->news_, log, clock, config.advertise,
@@ -39,8 +39,8 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
        operations = config.office.keep_operations](Timestamp now) {
         warn_of_expiry(*self->store_, broker, log, now);
         return keep_tidy(
-            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, operations, holder,
-            now);
+            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, operations,
+            holder, now);
       },
       ChoreTimes{.check = config.office.summary_check});
   RunnerOptions running;

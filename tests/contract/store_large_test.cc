@@ -148,10 +148,10 @@ TEST_P(StoreContract, AQueryOfVeryManyRunsIsTheSameListAsOfFew) {
 TEST_P(StoreContract, AHeaderQueryFindsThatVeryHeader) {
   std::vector<Arrival> all;
   for (std::int64_t n = 0; n < 40; ++n) all.push_back(letter(n));
-  all[1].payload.headers = {{"tenant", "acme corp"}};                  // more words
-  all[2].payload.headers = {{"x", "tenant"}, {"acme", "y"}};           // across two headers
-  all[3].payload.headers = {{"tenant", "ACME"}};                       // in another case
-  all[4].payload.headers = {{"tenant", "globex"}, {"tenant", "acme"}}; // the second of two
+  all[1].payload.headers = {{"tenant", "acme corp"}};                   // more words
+  all[2].payload.headers = {{"x", "tenant"}, {"acme", "y"}};            // across two headers
+  all[3].payload.headers = {{"tenant", "ACME"}};                        // in another case
+  all[4].payload.headers = {{"tenant", "globex"}, {"tenant", "acme"}};  // the second of two
   all[5].payload.headers = {{"tenant", std::nullopt}};
   take_in(std::move(all));
   const std::vector<std::string> found = ids("header.tenant:acme", 3);

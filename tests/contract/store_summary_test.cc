@@ -73,7 +73,7 @@ TEST_P(StoreContract, AWalkOverManyRunsIsExactWhateverChangesMeanwhile) {
   EXPECT_FALSE(run().compared);
   change(letter(1).letter.id, LetterCause::kDiscard);  // behind the walk
   change(letter(2).letter.id, LetterCause::kPurge);
-  change(letter(15).letter.id, LetterCause::kPurge);   // before it
+  change(letter(15).letter.id, LetterCause::kPurge);  // before it
   expect_counts_are_exact();
   reopen();
   EXPECT_FALSE(run().compared);

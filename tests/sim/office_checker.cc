@@ -34,18 +34,18 @@ constexpr std::string_view kCounts =
     " (SELECT coalesce(sum(letters), 0) FROM walked) - (SELECT count(*) FROM letters, summary_walk"
     "   WHERE seq <= walked_to)";
 constexpr std::array<std::string_view, 13> kCountTexts = {"the summary of a consumer differs from its dead jobs",
-                                                         "the summary differs from the dead jobs",
-                                                         "the summary is negative",
-                                                         "a counter differs from its letters",
-                                                         "the counters differ from the letters",
-                                                         "an issue's count differs from its letters",
-                                                         "bytes of a letter that is gone",
-                                                         "lives of a letter that is gone",
-                                                         "a letter without its bytes",
-                                                         "a count of results differs from its items",
-                                                         "the counts of results differ from the items",
-                                                         "what was walked differs from its letters",
-                                                         "what was walked differs from the letters"};
+                                                          "the summary differs from the dead jobs",
+                                                          "the summary is negative",
+                                                          "a counter differs from its letters",
+                                                          "the counters differ from the letters",
+                                                          "an issue's count differs from its letters",
+                                                          "bytes of a letter that is gone",
+                                                          "lives of a letter that is gone",
+                                                          "a letter without its bytes",
+                                                          "a count of results differs from its items",
+                                                          "the counts of results differ from the items",
+                                                          "what was walked differs from its letters",
+                                                          "what was walked differs from the letters"};
 
 std::optional<LetterCause> letter_cause(std::string_view text) {
   for (std::size_t i = 0; i < kLetterCauseNames.size(); ++i)

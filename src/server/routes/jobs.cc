@@ -147,7 +147,7 @@ std::string consumer_inside(const std::string& channel, const std::string& group
 }
 
 Response job_status_of(const Services& services) {
-  std::map<std::string, Dead> dead;  // by the consumer's id inside
+  std::map<std::string, Dead> dead;           // by the consumer's id inside
   std::map<std::string, json::array> starts;  // by worker
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     auto found = dead_of(connection);

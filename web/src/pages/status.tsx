@@ -10,6 +10,14 @@ import { attempt } from '../app/say';
 import { Keys } from '../parts/keys';
 import { Act, Facts, Section, Stamp, Title, Waiting, useCli, useTitle } from '../parts/bits';
 
+// As `bartleby config show` prints it: where each value came from stands beside it.
+function configText({ lines }: ConfigLines): string {
+  const column = Math.max(0, ...lines.filter((line) => line.from && line.text.length <= 60).map((line) => line.text.length));
+  return lines
+    .map((line) => visible(line.from ? `${line.text.padEnd(column)}  # ${line.from}` : line.text))
+    .join('\n');
+}
+
 export function Status() {
   useTitle('Status');
   useCli('bartleby status');
@@ -76,20 +84,9 @@ export function Status() {
             <p>
               What holds now, read-only; secrets are not shown. <code>bartleby config show</code> prints the same of a file.
             </p>
-            <div class="scroll" role="region" aria-label="Configuration" tabIndex={0}>
-              <table class="plain config">
-                <tbody>
-                  {config.data.lines.map((line, i) => (
-                    <tr key={i}>
-                      <td>
-                        <pre>{visible(line.text)}</pre>
-                      </td>
-                      <td class="quiet">{visible(line.from ?? '')}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <pre class="config" role="region" aria-label="Configuration" tabIndex={0}>
+              {configText(config.data)}
+            </pre>
           </>
         )}
       </Section>

@@ -193,8 +193,8 @@ CREATE TABLE archives_left(archive INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE archive_files_left(name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 -- A consumer of a channel is `{channel}.{id}`; any other group is `{channel}/{group}`, so that no two share an id.
-UPDATE shelves SET consumer = iif(topic = '', dlq, topic) || '/' || iif(consumer_group = '', iif(topic = '', dlq, topic),
-    consumer_group)
+UPDATE shelves SET consumer = iif(topic = '', dlq, topic) || '/' ||
+    iif(consumer_group = '', iif(topic = '', dlq, topic), consumer_group)
   WHERE substr(consumer_group, 1, length(iif(topic = '', dlq, topic)) + 1) <> iif(topic = '', dlq, topic) || '.';
 DELETE FROM dlq_summary WHERE consumerId NOT IN (SELECT channel || '.' || id FROM consumers);
 UPDATE dlq_summary SET dead_count = 0;

@@ -57,7 +57,7 @@ class SqliteConnection : public Connection {
  private:
   SqliteDialect dialect_;
   std::int64_t looks_left_ = 0;  // of a limit
-  sqlite::Database database_;  // before its statements: they go first
+  sqlite::Database database_;    // before its statements: they go first
   std::map<std::string, SqliteStatement, std::less<>> kept_;
 };
 
