@@ -139,7 +139,7 @@ TEST_P(StoreContract, AQueryOfVeryManyRunsIsTheSameListAsOfFew) {
   for (std::int64_t n = 0; n < 150; n += 3) change(letter(n).letter.id, LetterCause::kDiscard);
   std::vector<std::string> wanted;
   for (std::int64_t n = 149; n >= 0; --n) wanted.push_back(letter(n).letter.id);
-  EXPECT_EQ(ids("topic:orders", 7), wanted) << "125 runs, in pages";
+  EXPECT_EQ(ids("topic:orders", 7), wanted) << "more runs than one statement takes, in pages";
   EXPECT_EQ(ids("topic:orders", 500), wanted);
   EXPECT_EQ(ids("", 7), wanted);
   EXPECT_EQ(count("topic:orders since:9999d").value, 150);

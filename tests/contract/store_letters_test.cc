@@ -30,7 +30,7 @@ TEST_P(StoreContract, ALetterComesBackAsItWasTakenIn) {
     return {};
   });
   EXPECT_EQ(text("SELECT id FROM job"), "0-7");
-  EXPECT_EQ(text("SELECT consumerId FROM job"), "orders.billing");
+  EXPECT_EQ(text("SELECT consumerId FROM job"), "orders/billing");
   expect_counts_are_exact();
 }
 

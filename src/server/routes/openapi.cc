@@ -77,7 +77,8 @@ constexpr std::string_view kSchemas = R"({
       "expiring", "next_expiry", "settings"], "properties": {
       "in_per_min": {"type": "integer", "description": "letters that this process took in within the last minute"},
       "settings": {"type": "object", "required": ["retention", "then"], "additionalProperties": false, "properties": {
-        "retention": {"type": ["string", "null"], "description": "how long letters are kept; null: until somebody acts"},
+        "retention": {"type": ["string", "null"],
+          "description": "how long letters are kept; null: until somebody acts"},
         "then": {"enum": ["archive", "purge"], "description": "what becomes of open ones"}}},
       "name": {"type": "string"}, "class": {"enum": ["normal", "financial"]}, "open": {"type": "integer"},
       "letters": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "by state"},

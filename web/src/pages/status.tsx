@@ -12,7 +12,8 @@ import { Act, Facts, Section, Stamp, Title, Waiting, useCli, useTitle } from '..
 
 // As `bartleby config show` prints it: where each value came from stands beside it.
 function configText({ lines }: ConfigLines): string {
-  const column = Math.max(0, ...lines.filter((line) => line.from && line.text.length <= 60).map((line) => line.text.length));
+  const beside = lines.filter((line) => line.from && line.text.length <= 60);
+  const column = Math.max(0, ...beside.map((line) => line.text.length));
   return lines
     .map((line) => visible(line.from ? `${line.text.padEnd(column)}  # ${line.from}` : line.text))
     .join('\n');
@@ -82,7 +83,8 @@ export function Status() {
         {config.data && (
           <>
             <p>
-              What holds now, read-only; secrets are not shown. <code>bartleby config show</code> prints the same of a file.
+              What holds now, read-only; secrets are not shown. <code>bartleby config show</code> prints the same of a
+              file.
             </p>
             <pre class="config" role="region" aria-label="Configuration" tabIndex={0}>
               {configText(config.data)}
