@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "codec/json_patch.h"
 #include "codec/operation_text.h"
 #include "codec/topic_name.h"
 #include "codec/utf8.h"
 #include "office/audit.h"
+#include "office/item_tally.h"
 #include "office/letters.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
@@ -103,22 +105,36 @@ class Planner {
 
   Result<void> look_for_conflicts(Connection& connection) {
     if (request_.kind != OperationKind::kReplay) return {};
-    const std::size_t looked = std::min(chosen_.size(), limits_.conflicts_looked_for);
-    for (std::size_t i = 0; i < looked; ++i) {
-      const auto newer = sql::one(
-          connection,
-          "SELECT 1 FROM letters a JOIN shelves sa ON sa.id = a.shelf JOIN letters b ON b.key_hash = a.key_hash"
-          " JOIN shelves sb ON sb.id = b.shelf WHERE a.seq = $1 AND b.state = $2 AND b.job_partition = a.job_partition"
-          " AND b.job_offset > a.job_offset AND sb.topic = sa.topic AND sb.consumer_group = sa.consumer_group LIMIT 1",
-          [](Rows&) { return true; }, chosen_[i].seq, static_cast<int>(LetterState::kResolved));
-      if (!newer) return std::unexpected(newer.error());
-      if (!*newer) continue;
-      chosen_[i].overtaken = true;
+    std::vector<const Target*> by_index(targets_.size());
+    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    // The newest handled message of each key, looked up once: a key may have very many letters.
+    std::map<std::tuple<std::uint32_t, std::int32_t, std::int64_t>, std::int64_t> newest;
+    const auto number = [](Rows& row) { return row.maybe(0); };
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      Chosen& c = chosen_[i];
+      const auto key = sql::one(connection, "SELECT key_hash FROM letters WHERE seq = $1", number, c.seq);
+      if (!key) return std::unexpected(key.error());
+      if (!*key || !**key) continue;  // without a key there is no order
+      if (newest.size() == limits_.keys_looked_for) {
+        report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
+                                   std::to_string(i) + " letters only");
+        return {};
+      }
+      const auto [known, fresh] = newest.try_emplace({c.target, c.partition, ***key}, -1);
+      if (fresh) {
+        const auto last =
+            sql::one(connection,
+                     "SELECT max(l.job_offset) FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.key_hash = $1"
+                     " AND l.state = $2 AND l.job_partition = $3 AND s.topic = $4 AND s.consumer_group = $5",
+                     number, ***key, static_cast<int>(LetterState::kResolved), c.partition, by_index[c.target]->from,
+                     by_index[c.target]->group);
+        if (!last) return std::unexpected(last.error());
+        if (*last && **last) known->second = ***last;
+      }
+      if (known->second <= c.offset) continue;
+      c.overtaken = true;
       ++report_.order_conflicts;
     }
-    if (looked < chosen_.size())
-      report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
-                                 std::to_string(looked) + " letters only");
     return {};
   }
 
@@ -205,7 +221,9 @@ class Planner {
       row << ms(now);
       if (auto ran = row.run(); !ran) return ran;
     }
-    return {};
+    ItemTally tally;
+    tally.move(operation, std::nullopt, ItemResult::kPending, letters());
+    return tally.apply(connection, now);
   }
 
   std::int64_t letters() const { return static_cast<std::int64_t>(chosen_.size()); }

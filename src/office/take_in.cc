@@ -198,7 +198,7 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, cons
   issues_.count(*issue, died, now_);
   BARTLEBY_TRY(put_payload(connection, seq, l.replays, arrival, bytes));
   BARTLEBY_TRY(put_words(connection, seq, arrival));
-  tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
+  tally_.move(*shelf, *issue, seq, std::nullopt, LetterState::kOpen);
   BARTLEBY_TRY(queue_letter(connection, seq, arrival.published_at, sinks_));
   return true;
 }
@@ -254,8 +254,8 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(sql::execute(connection, connection.dialect().text_delete(), old.seq));
   BARTLEBY_TRY(put_words(connection, old.seq, arrival));
   BARTLEBY_TRY(settle_items(connection, old.seq, old.replays, ItemResult::kCameBack, now_));
-  tally_.move(row.shelf, old.issue, old.state, std::nullopt);
-  tally_.move(*shelf, *issue, std::nullopt, to);
+  tally_.move(row.shelf, old.issue, old.seq, old.state, std::nullopt);
+  tally_.move(*shelf, *issue, old.seq, std::nullopt, to);
   BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,
                                std::string(name(old.state)), std::string(name(to)), "", "", ""}));
   BARTLEBY_TRY(queue_letter(connection, old.seq, arrival.published_at, sinks_));

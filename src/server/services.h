@@ -13,6 +13,7 @@
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/retention.h"
 #include "office/sink_runner.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
@@ -52,6 +53,9 @@ struct Services {
   std::function<std::vector<SinkStatus>()> sinks = [] { return std::vector<SinkStatus>(); };
   std::function<void()> beat;  // heartbeats say soon what has changed
   Redaction redaction;
+  std::function<DlqRule(const std::string& dlq)> rule_of;  // how letters are kept; of the office
+  // The configuration that holds, without secrets: lines of YAML, and where each value came from.
+  std::function<std::vector<std::pair<std::string, std::string>>()> config_lines;
   // Of channels: held shared by whoever broadcasts, alone by whoever registers a consumer.
   std::shared_mutex* broadcasting = nullptr;
   std::function<Result<void>(const Consumer&)> check_consumer;  // what is wrong with its settings

@@ -148,6 +148,7 @@ struct OfficeConfig {
   std::string archive_dir;
   ReplayConfig replay;
   Duration undo{};
+  Duration keep_operations{}, summary_check{};
   std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
   std::vector<SinkConfig> sinks;
 

@@ -333,6 +333,8 @@ OfficeConfig read_office(const ConfigNode& resolved) {
   const ConfigNode& office = at(resolved, "office");
   out.replay = read_replay(at(office, "replay"));
   out.undo = duration(office, "undo");
+  out.keep_operations = duration(at(office, "operations"), "keep");
+  out.summary_check = duration(at(office, "summary"), "check");
   const ConfigNode* archive = office.find("archive");
   const ConfigNode* dir = archive == nullptr ? nullptr : archive->find("dir");
   out.archive_dir = dir != nullptr ? dir->text : text(resolved, "data_dir") + "/archive";

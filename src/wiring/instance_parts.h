@@ -60,7 +60,8 @@ struct Instance::Parts {
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
   std::shared_ptr<OpenAttempts> open;
-  std::mutex mutex;  // of `running`
+  std::mutex mutex;                                               // of `running` and `shown_config`
+  std::vector<std::pair<std::string, std::string>> shown_config;  // lines, and where each came from
   std::map<std::string, Running> running;
   std::vector<Running> parting;  // handed over, but a handler of theirs still runs
   std::unique_ptr<AccessControl> access;

@@ -39,19 +39,22 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   options.sinks_of = [self = office.get()](const std::string& dlq) { return self->rule_of(dlq).sinks; };
   office->intake_ =
       std::make_unique<IntakeRunner>(broker, *office->store_, log, clock, std::move(options),
-                                     [self = office.get()](const std::string& dlq, const IntakeReport& report) {
-                                       self->news_.heard(dlq, report);
+                                     [self = office.get(), &clock](const std::string& dlq, const IntakeReport& report) {
+                                       self->news_.heard(dlq, report, clock.now().steady);
                                        self->alerts_->wake();
                                        for (const auto& sink : self->sink_runners_) sink->wake();
                                      });
   office->archive_ = std::make_unique<FileArchive>(config.office.archive_dir);
   office->chores_ = std::make_unique<Chores>(
       *office->store_, office->news_, log, clock, config.advertise,
-      [self = office.get(), &broker, &log, holder = config.advertise](Timestamp now) {
+      [self = office.get(), &broker, &log, holder = config.advertise,
+       operations = config.office.keep_operations](Timestamp now) {
         warn_of_expiry(*self->store_, broker, log, now);
         return keep_tidy(
-            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, holder, now);
-      });
+            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, operations,
+            holder, now);
+      },
+      ChoreTimes{.check = config.office.summary_check});
   RunnerOptions running;
   running.key = key;
   office->runner_ = std::make_unique<OperationRunner>(broker, *office->store_, log, clock, std::move(running));

@@ -47,11 +47,12 @@ class Office {
   std::vector<SinkStatus> sinks() const;  // those that the store can tell about
   void follow(const Config& config);      // after a reload: the workers' dlqs and who is told may be others
 
+  DlqRule rule_of(const std::string& dlq) const;  // how its letters are kept; any thread
+
  private:
   explicit Office(std::unique_ptr<Store> store) : store_(std::move(store)) {}
   bool is_dlq(const std::string& topic) const;
   Result<void> start_sinks(const Config& config, const Clock& clock, Log& log);
-  DlqRule rule_of(const std::string& dlq) const;
   void tell_whom(const Config& config);
   std::vector<Reader> readers_of(const std::string& topic) const;
 

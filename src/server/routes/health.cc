@@ -98,7 +98,8 @@ void add_health_routes(Router& router, const Services& services) {
   router.add("GET", "/actuator/health/liveness",
              {.access = Access::listed(),
               .summary = "Whether this process is alive; looks at nothing outside it",
-              .answer = kHealth},
+              .answer = kHealth,
+              .at_once = true},
              [](Request&) { return json_response(json::object{{"status", "UP"}}); });
   router.add("GET", "/actuator/health/readiness",
              {.access = Access::listed(),
