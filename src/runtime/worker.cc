@@ -392,7 +392,9 @@ void Worker::turn() {
   }
   const Now now = clock_.now();
   if (pump_->has_handled()) death_point("attempt.answered");
-  pump_->turn(now);
+  runner_.begin_turn(now);
+  pump_->step(now);
+  runner_.end_turn();
   const EngineCounters& counters = pump_->engine().counters();
   figures_.stale_replies.store(before_.stale_replies + counters.stale_replies, std::memory_order_relaxed);
   figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);

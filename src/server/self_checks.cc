@@ -94,8 +94,8 @@ std::vector<SelfCheck> office(const Services& services) {
 std::vector<SelfCheck> sinks(const Services& services) {
   std::vector<SelfCheck> found;
   for (const SinkStatus& sink : services.sinks()) {
-    const auto waiting = static_cast<std::int64_t>(sink.backlog.waiting);
-    const auto refused = static_cast<std::int64_t>(sink.backlog.refused);
+    const std::int64_t waiting = sink.backlog.waiting;
+    const std::int64_t refused = sink.backlog.refused;
     SelfCheck check{"sink " + sink.name, CheckResult::kOk, "has every letter"};
     if (waiting > 0) check.detail = counted(waiting, "letter") + " on the way to it";
     if (refused > 0)

@@ -54,7 +54,9 @@ class Player {
   };
   struct Running {
     Token token;
-    std::vector<RunMessage> messages;
+    TopicPartition tp;
+    std::vector<std::shared_ptr<const LogRecord>> messages;
+    std::uint16_t case_id = 0;
     std::uint32_t first_number = 1;
     std::uint32_t at = 0;
     std::size_t attempt = 0;  // into Played::attempts
@@ -177,18 +179,22 @@ class Player {
   // ---- the handler ---------------------------------------------------------------------------------------
 
   void run_begins(const Run& run, std::span<const RunMessage> messages) {
-    Running r{.token = run.token, .messages = {}, .first_number = run.attempt, .answer = {}};
-    r.messages.assign(messages.begin(), messages.end());
+    Running r{.token = run.token,
+              .tp = *messages.front().tp,
+              .messages = {},
+              .case_id = messages.front().case_id,
+              .first_number = run.attempt,
+              .answer = {}};
+    for (const RunMessage& m : messages) r.messages.push_back(m.keep());
     begin_message(r);
     running_.push_back(std::move(r));
   }
 
   void begin_message(Running& r) {
-    const RunMessage& m = r.messages[r.at];
-    const std::string name = names_[{*m.tp, m.record->offset}];
+    const std::string name = names_[{r.tp, r.messages[r.at]->offset}];
     const std::uint32_t number = r.at == 0 ? r.first_number : 1;
     r.answer = next_answer_of(name);
-    const Duration takes = r.answer.hangs ? scenario_.worker.cases[m.case_id].retry.timeout : r.answer.takes;
+    const Duration takes = r.answer.hangs ? scenario_.worker.cases[r.case_id].retry.timeout : r.answer.takes;
     r.ends = stage_.now().steady + takes;
     r.attempt = out_.attempts.size();
     out_.attempts.push_back({name, number, since(), {}, {}});

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestRest{50};  // a bell that was missed costs no more
 constexpr std::chrono::seconds kCloseLimit{5};
+constexpr std::size_t kSpares = 16;  // slices whose memory is kept for the next
 
 std::string new_transactional_id(const GroupSpec& spec) {
   std::uint64_t random = 0;
@@ -124,13 +125,15 @@ void KafkaMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
   std::unique_lock lock(mutex_);
   const std::size_t before = out.size();
   bool room_made = false;
+  std::size_t records = 0;
   auto take = [&] {
     for (auto at = waiting_.begin(); at != waiting_.end();) {
       const auto view = at->ref ? views_.find(*at->ref) : views_.end();
-      if (view != views_.end() && !view->second.open) {
+      if (view != views_.end() && (!view->second.open || records >= records_per_poll_)) {
         ++at;
         continue;
       }
+      if (const auto* fetched = std::get_if<RecordsFetched>(&at->event)) records += fetched->records.size();
       if (view != views_.end())
         view->second.bytes -= at->bytes;
       else
@@ -144,6 +147,19 @@ void KafkaMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
   if (!take() && wait > Duration(0)) ready_.wait_for(lock, wait, take);
   lock.unlock();
   if (room_made) bell_.ring();
+}
+
+void KafkaMember::reuse(std::vector<LogRecord> records) {
+  const std::lock_guard lock(mutex_);
+  if (spares_.size() < kSpares) spares_.push_back(std::move(records));
+}
+
+std::vector<LogRecord> KafkaMember::spare() {
+  const std::lock_guard lock(mutex_);
+  if (spares_.empty()) return {};
+  std::vector<LogRecord> records = std::move(spares_.back());
+  spares_.pop_back();
+  return records;
 }
 
 void KafkaMember::wake() {

@@ -48,6 +48,8 @@ class KafkaMember : public Member {
   void cancel_range(std::uint64_t request) override;
   void read_log_range(std::uint64_t request, TopicPartition tp) override;
   const std::string& transactional_id() const override { return transactional_id_; }
+  void limit_records(std::size_t per_poll) override { records_per_poll_ = per_poll; }
+  void reuse(std::vector<LogRecord> records) override;
   void wake() override;
   void leave() override;
 
@@ -77,6 +79,7 @@ class KafkaMember : public Member {
   void push(BrokerEvent event);
   void push_of(PartitionRef ref, std::uint32_t run, BrokerEvent event, std::size_t bytes);
   void drop_waiting(PartitionRef ref);
+  std::vector<LogRecord> spare();
   void end(bool leaving);
 
   // ---- The I/O thread's
@@ -156,12 +159,15 @@ class KafkaMember : public Member {
   const GroupSpec spec_;
   const std::string transactional_id_;
 
+  std::size_t records_per_poll_ = SIZE_MAX;  // the caller's thread alone
+
   std::mutex mutex_;  // of the next block
   std::condition_variable ready_;
   std::deque<Waiting> waiting_;
   std::size_t range_bytes_ = 0;  // of ranges in it
   std::map<PartitionRef, View> views_;
   std::set<std::uint64_t> ranges_;  // asked for, not ended, not cancelled
+  std::vector<std::vector<LogRecord>> spares_;  // slices that were handed out and came back
   bool woken_ = false;
   bool over_ = false;
 
