@@ -157,7 +157,7 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       for (Record& r : letter_records(facts, record, form, place.topic->dlq, now_.wall)) out.push_back(std::move(r));
       if (!config_.watchers.empty())
         told_letters_.push_back(
-            {planned.slot != kNone ? slots_[planned.slot].record : std::make_shared<const LogRecord>(record),
+            {planned.slot != kNone ? held_.keep(planned.slot) : std::make_shared<const LogRecord>(record),
              std::move(facts)});
       return;
     }

@@ -119,11 +119,14 @@ void Runner::run_now(std::uint64_t life, const Run& run, std::span<const RunMess
     attempt.number = done == 0 ? run.attempt : 1;
     attempt.deadline = now_.steady + policy.timeout;
     attempt.deadline_wall = now_.wall + policy.timeout;
+    for (const auto& watcher : settings_.watchers) watcher->begins(m.keep(), attempt.number);
     last = handler.run_now(attempt);
     if (last && last->unrun) {
       last.reset();
       break;
     }
+    for (const auto& watcher : settings_.watchers)
+      watcher->ended(m.keep(), attempt.number, last ? *last : Decision{});
     const Duration took = clock_.steady() - now_.steady;
     now_.steady += took;
     now_.wall += took;
