@@ -17,6 +17,7 @@ SinkRunner::SinkRunner(Sink& sink, Store& store, Log& log, const Clock& clock, S
       log_(log),
       clock_(clock),
       options_(std::move(options)),
+      at_once_(options_.letters),
       wait_(options_.first_wait),
       refused_at_(clock.now().steady + options_.refused_again) {}
 
@@ -89,7 +90,7 @@ Result<bool> SinkRunner::carry_on(Now now) {
   std::vector<QueuedLetter> batch;
   bool more = false, filling = false;
   BARTLEBY_TRY(store_.read([&](Connection& connection) -> Result<void> {
-    auto found = queued_letters(connection, options_.name, options_.letters, options_.bytes);
+    auto found = queued_letters(connection, options_.name, at_once_, options_.bytes);
     if (!found) return std::unexpected(found.error());
     batch = std::move(*found);
     const auto backlog = sink_backlog(connection, options_.name);
@@ -131,10 +132,13 @@ Result<bool> SinkRunner::carry_on(Now now) {
     }
   auto written = sink_.write(letters);
   if (!written) {
-    // It may be another server by now, without what it needs.
+    // It may be another server by now, without what it needs. And where a batch takes longer than the sink waits for an
+    // answer, only a smaller one gets anywhere.
     prepared_ = false;
+    at_once_ = std::max<std::size_t>(1, letters.size() / 2);
     return std::unexpected(written.error());
   }
+  at_once_ = std::min(options_.letters, at_once_ * 2);
   for (RefusedLetter& one : *written) refused.push_back({places[one.index], std::move(one.why)});
   BARTLEBY_TRY(settle(batch, refused, now.wall));
   return more;

@@ -72,6 +72,7 @@ class SinkRunner {
   const Clock& clock_;
   const SinkOptions options_;
   bool prepared_ = false;
+  std::size_t at_once_;  // letters of the next batch: half as many after one that failed
   Duration wait_;
   Instant try_at_{}, follow_at_{}, refused_at_{};
 

@@ -19,6 +19,7 @@ class PlayedSink : public Sink {
   Result<std::vector<RefusedLetter>> write(std::span<const SinkLetter> letters) override {
     ++calls;
     if (away) return fail(ErrorCode::kUnavailable, "nobody there");
+    if (letters.size() > in_time) return fail(ErrorCode::kUnavailable, "no answer in time");
     std::vector<RefusedLetter> refused;
     for (std::size_t i = 0; i < letters.size(); ++i) {
       if (refuses.contains(letters[i].letter.id)) {
@@ -39,6 +40,7 @@ class PlayedSink : public Sink {
   }
 
   bool away = false, answer_is_lost = false;
+  std::size_t in_time = SIZE_MAX;  // letters that it can write before the caller gives up
   std::set<std::string> refuses;
   int prepared = 0, calls = 0;
   std::vector<SinkLetter> lives;

@@ -154,6 +154,20 @@ TEST_P(StoreSinks, WhatItRefusesIsPutAsideAndTriedAgain) {
   EXPECT_EQ(sink_.lives.back().payload, letter(2).payload);
 }
 
+TEST_P(StoreSinks, ABatchThatTakesTooLongIsMadeSmallerUntilItGoesThrough) {
+  std::vector<Arrival> many;
+  for (int i = 0; i < 100; ++i) many.push_back(letter(i));
+  take(std::move(many));
+  sink_.in_time = 3;
+  const auto feeding = runner();
+  for (int i = 0; i < 500 && feeding->status()->backlog.waiting > 0; ++i) {
+    run(*feeding);
+    clock_.pass(Duration(60000));
+  }
+  EXPECT_EQ(feeding->status()->backlog.waiting, 0);
+  EXPECT_EQ(sink_.lives.size(), 100U);
+}
+
 TEST_P(StoreSinks, BatchesAreBoundedInLettersAndBytes) {
   std::vector<Arrival> many;
   for (int i = 0; i < 25; ++i) many.push_back(letter(i));

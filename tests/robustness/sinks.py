@@ -152,7 +152,7 @@ def a_killed_server_and_a_killed_office_lose_nothing(program, server):
 def a_frozen_server_repeats_batches_and_no_document(program, server):
     endpoint = dying()
     with tempfile.TemporaryDirectory() as folder:
-        office = Office(program, folder, endpoint.url, server, "frozen", "?socketTimeoutMS=300").start(PATIENCE)
+        office = Office(program, folder, endpoint.url, server, "frozen", "?socketTimeoutMS=1000").start(PATIENCE)
         try:
             wait_for("it to be well", lambda: office.sink()["status"] == "UP", PATIENCE)
             for first in range(0, 300, 100):
