@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "codec/topic_name.h"
 #include "runtime/flight_recorder.h"
+#include "runtime/group_begin.h"
 
 namespace bartleby {
 namespace {
@@ -266,6 +267,7 @@ void Worker::add_lane(const SourceTopic& source, const TopicWords& words, const 
 }
 
 bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start) {
+  if (has_begun(broker_, spec_.group, topics)) return true;
   const auto offsets = broker_.group_offsets(spec_.group, topics);
   if (!offsets) return trouble("cannot read the group's offsets", offsets.error()), false;
   std::map<TopicPartition, StartRange> ranges;
@@ -280,6 +282,11 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
     }
   }
   if (const auto first = first_offsets(*offsets, ranges, start); !first.empty()) {
+    // Told, and loudly where the group has begun before: its offsets have expired or were deleted, and what it has done
+    // is not known any more.
+    for (const auto& [topic, again] : begun_before(broker_, sources_, first))
+      log_.write(again ? LogLevel::kError : LogLevel::kInfo, again ? "offsets_gone" : "group_begins",
+                 {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;

@@ -159,7 +159,7 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
     spec.name = name;
     spec.partitions = layout.partitions;
     spec.max_message = kDefaultMaxMessage;
-    specs[name] = {Clock::now(), std::move(spec), layout.in_step};
+    specs[name] = {Clock::now(), std::move(spec), layout.in_step, 1, std::nullopt};
     asked.push_back(owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name.c_str())).get());
   }
   if (!asked.empty()) {
@@ -184,6 +184,8 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
         take_setting(specs[name].spec, setting, value);
         if (setting == "min.insync.replicas")
           specs[name].needed = static_cast<std::int32_t>(number_in(value).value_or(1));
+        if (const auto n = number_in(value); setting == "segment.bytes" && n && *n > 0)
+          specs[name].segment = static_cast<std::uint64_t>(*n);
       }
     }
   }
@@ -236,6 +238,13 @@ Result<bool> Admin::short_of_replicas(const std::string& topic, std::optional<Pa
     }
     if (const auto read = describe(topic); !read) return std::unexpected(read.error());
   }
+}
+
+std::optional<std::uint64_t> Admin::most_bytes(const std::string& topic) {
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find(topic);
+  if (at == known_.end() || !at->second.spec.retention_bytes || !at->second.segment) return std::nullopt;
+  return *at->second.spec.retention_bytes + *at->second.segment;
 }
 
 void Admin::forget(const std::string& topic) {

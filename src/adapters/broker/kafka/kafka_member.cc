@@ -40,7 +40,9 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
     : admin_(std::move(admin)),
       spec_(std::move(spec)),
       transactional_id_(std::move(transactional_id)),
-      transactions_(admin_, transactional_id_) {
+      transactions_(admin_, transactional_id_),
+      fences_([this](const std::string& writer) { return fence(*admin_, writer).has_value(); },
+              [this](std::uint64_t request, bool answered) { push(WriterFenced{request, answered}); }) {
   bell_.ring = [this] {
     const std::lock_guard lock(io_mutex_);
     rung_ = true;
@@ -100,7 +102,7 @@ void KafkaMember::end(bool leaving) {
     over_ = true;
   }
   writer_.stop();  // the write that is under way has a limit
-  errands_.stop();
+  fences_.stop();
   {
     const std::lock_guard lock(io_mutex_);
     ending_ = true;
@@ -234,6 +236,7 @@ void KafkaMember::read_offsets(std::uint64_t request, std::vector<TopicPartition
     asks_[number] = {.asked = Asked::kOffsets,
                      .request = request,
                      .ref = {},
+                     .tp = {},
                      .wanted = {},
                      .start = {},
                      .stable = {},
@@ -243,8 +246,7 @@ void KafkaMember::read_offsets(std::uint64_t request, std::vector<TopicPartition
 }
 
 void KafkaMember::fence_writer(std::uint64_t request, const std::string& transactional_id) {
-  errands_.post(
-      [this, request, transactional_id] { push(WriterFenced{request, fence(*admin_, transactional_id).has_value()}); });
+  fences_.ask(request, transactional_id);
 }
 
 void KafkaMember::read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to, LaneFilter filter) {
@@ -276,6 +278,7 @@ void KafkaMember::read_log_range(std::uint64_t request, TopicPartition tp) {
     ask_ends({.asked = Asked::kLogRange,
               .request = request,
               .ref = {},
+              .tp = {},
               .wanted = {},
               .start = {},
               .stable = {},

@@ -8,6 +8,7 @@
 namespace bartleby::kafka {
 namespace {
 
+constexpr std::size_t kRecordInLog = 12;                 // lengths and offsets of a record, and its part of a batch
 constexpr std::uint64_t kOurs = std::uint64_t{1} << 62;  // in requests of ranges: asked by the member itself
 
 std::string text_of(const TopicPartition& tp) { return tp.topic + " [" + std::to_string(tp.partition.v) + "]"; }
@@ -94,8 +95,10 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
       doubt(slot, Offset(message->offset));
     if (record) {
       if (Offset(message->offset) >= slot.position) {
+        slot.read_offsets += message->offset + 1 - slot.position.v;
         slot.position = Offset(message->offset + 1);
         records.push_back(record_of(*message));
+        slot.read_bytes += payload_size(records.back()) + kRecordInLog;
         bytes += payload_size(records.back()) + sizeof(LogRecord);
       }
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -124,6 +127,7 @@ void KafkaMember::out_of_range(std::uint32_t index) {
   forget_doubt(slot);
   ask_ends({.asked = Asked::kOutOfRange,
             .ref = {index, slot.epoch},
+            .tp = {},
             .run = slot.run,
             .wanted = slot.position,
             .start = {},
