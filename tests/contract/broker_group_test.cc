@@ -141,7 +141,7 @@ TEST_P(BrokerContract, AWriteBetweenRevokeAndReleaseIsAccepted) {
 TEST_P(BrokerContract, LeavingHandsOverEverythingAtOnce) {
   const std::string t = topic(2), group = rig().fresh("group");
   // Its session is longer than we wait: the other one gets them because the group was told, or never.
-  Probe& a = join(group, {t}, 2 * rig().limit());
+  Probe& a = join(group, {t}, rig().limit() + Duration(60000));
   ASSERT_TRUE(await([&] { return a.owned() == 2; }));
   write_until_done(a, {}, {{assigned(a, {t, Partition(0)}), Offset(3), "left"}});
   a->leave();
