@@ -203,6 +203,8 @@ def all_suites(build, seeds):
               "lines"),
         Suite("kafka_security", [python, str(ROOT / "tests/robustness/kafka_security.py"), program], "lines"),
         Suite("escrow", [python, str(ROOT / "tests/robustness/escrow.py"), program], "lines"),
+        Suite("tickets", [python, str(ROOT / "tests/robustness/tickets.py"), program], "lines"),
+        Suite("helm_chart", [python, str(house / "helm_chart.py"), program], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
         Suite("sinks", [python, str(ROOT / "tests/robustness/sinks.py"), program], "lines"),
         Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
