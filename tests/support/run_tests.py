@@ -206,6 +206,8 @@ def all_suites(build, seeds):
         Suite("redis", [python, str(ROOT / "tests/robustness/redis.py"), program], "lines"),
         Suite("alerts", [python, str(ROOT / "tests/robustness/alerts.py"), program], "lines"),
         Suite("escrow", [python, str(ROOT / "tests/robustness/escrow.py"), program], "lines"),
+        Suite("tickets", [python, str(ROOT / "tests/robustness/tickets.py"), program], "lines"),
+        Suite("helm_chart", [python, str(house / "helm_chart.py"), program], "lines"),
         Suite("office_kills", [python, str(ROOT / "tests/robustness/office_kills.py"), program], "lines"),
         Suite("sinks", [python, str(ROOT / "tests/robustness/sinks.py"), program], "lines"),
         Suite("archives", [python, str(ROOT / "tests/robustness/archives.py"), str(build / "bin/bartleby")], "lines"),
