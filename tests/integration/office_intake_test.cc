@@ -102,7 +102,8 @@ TEST_F(OfficeIntake, AGroupShowsHowFarItIsAndDecidesNothing) {
   wanted.group_of = [](const std::string& topic) { return topic == "orders.dlq" ? "billing-dlq" : ""; };
   const auto shown = [&] {
     std::map<std::int32_t, std::int64_t> all;
-    for (const CommittedOffset& one : broker_->group_offsets("billing-dlq", {"orders.dlq"}).value())
+    const auto offsets = broker_->group_offsets("billing-dlq", {"orders.dlq"});
+    for (const CommittedOffset& one : offsets.value())
       if (one.offset) all[one.tp.partition.v] = one.offset->v;
     return all;
   };
