@@ -90,7 +90,7 @@ class KafkaRig : public BrokerRig {
   Broker& broker() override { return *broker_; }
   Capabilities can() const override {
     return {.fates = true,
-            .freeze = false,  // threads of one process cannot be stopped one by one
+            .freeze = false,  // threads of one process cannot be stopped one by one; kafka.py freezes whole ones
             .kill = true,
             .moves_generation = true,
             .deletes = true,
