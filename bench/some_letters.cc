@@ -86,6 +86,8 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
+bool keeps_letters() { return std::getenv("BARTLEBY_BENCH_KEEP") != nullptr; }
+
 std::int64_t letters_wanted(std::int64_t otherwise) {
   const char* wanted = std::getenv("BARTLEBY_BENCH_LETTERS");
   return wanted == nullptr ? otherwise : std::max(1L, std::atol(wanted));
@@ -140,6 +142,8 @@ bool take_in(Store& store, std::vector<std::vector<LogRecord>> batches) {
 }
 
 bool load_letters(const std::string& folder, std::int64_t letters, bool words) {
+  if (keeps_letters() && std::filesystem::exists(folder + "/office.db")) return true;
+  std::filesystem::create_directories(folder);
   if (!sqlite_store::SqliteStore::open({.folder = folder})) return false;
   auto db = sqlite::Database::open(folder + "/office.db", sqlite::Open::kReadWrite);
   return db &&

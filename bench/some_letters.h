@@ -19,6 +19,8 @@ constexpr std::int64_t kLettersAtOnce = 1000;  // of one transaction of intake
 // An empty folder.
 std::string fresh(const std::string& folder);
 double seconds_of(const std::function<void()>& work);
+// With BARTLEBY_BENCH_KEEP set, letters that were loaded stay and are measured again by the next run.
+bool keeps_letters();
 // BARTLEBY_BENCH_LETTERS, or so many.
 std::int64_t letters_wanted(std::int64_t otherwise);
 

@@ -58,7 +58,7 @@ endif()
 set_source_files_properties(${tests}/unit/config_text_test.cc ${tests}/unit/config_mistakes_test.cc
                             ${tests}/scenario/scenario_test.cc
                             PROPERTIES COMPILE_DEFINITIONS BARTLEBY_SOURCE="${CMAKE_SOURCE_DIR}")
-set_source_files_properties(${tests}/contract/kafka_broker_rig.cc
+set_source_files_properties(${tests}/contract/kafka_broker_rig.cc ${tests}/contract/mongodb_sink_rig.cc
                             PROPERTIES COMPILE_DEFINITIONS BARTLEBY_SOURCE="${CMAKE_SOURCE_DIR}")
 # Servers that tests start, and other things that more than one test needs.
 file(GLOB support_sources CONFIGURE_DEPENDS ${tests}/support/*.cc)
@@ -72,7 +72,7 @@ foreach(target unit_tests contract_tests scenario_tests integration_tests)
   if(TARGET ${target})
     bartleby_link(${target} bartleby_office bartleby_adapters_store_sqlite bartleby_adapters_broker_embedded
                   bartleby_adapters_broker_kafka
-                  bartleby_adapters_counters_embedded bartleby_adapters_counters_redis)
+                  bartleby_adapters_counters_embedded bartleby_adapters_counters_redis bartleby_adapters_sink_mongodb)
   endif()
 endforeach()
 foreach(target contract_tests scenario_tests sim_tests)

@@ -24,6 +24,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Now now() const = 0;
+  virtual Instant steady() const { return now().steady; }
   virtual std::chrono::microseconds real(Duration span) const = 0;
 };
 
@@ -39,6 +40,11 @@ class SystemClock : public Clock {
         static_cast<std::int64_t>(std::chrono::duration<double, std::milli>(steady - began_steady_).count() * speed_));
     return {Instant(duration_cast<Duration>(began_steady_.time_since_epoch()) + passed),
             Timestamp(duration_cast<Duration>(began_wall_.time_since_epoch()) + passed)};
+  }
+
+  Instant steady() const override {
+    if (speed_ != 1) return now().steady;
+    return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
   }
 
   std::chrono::microseconds real(Duration span) const override {

@@ -18,12 +18,13 @@ class Histogram {
   static constexpr std::array<double, 14> kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                                       0.25,  0.5,    1,     2.5,  5,     10,   30};
 
-  void observe(Duration span) {
+  // `n` spans of that length.
+  void observe(Duration span, std::uint64_t n = 1) {
     const double seconds = static_cast<double>(span.count()) / 1000;
     std::size_t i = 0;
     while (i < kSeconds.size() && seconds > kSeconds[i]) ++i;
-    buckets_[i].fetch_add(1, std::memory_order_relaxed);
-    total_ms_.fetch_add(static_cast<std::uint64_t>(span.count()), std::memory_order_relaxed);
+    buckets_[i].fetch_add(n, std::memory_order_relaxed);
+    total_ms_.fetch_add(static_cast<std::uint64_t>(span.count()) * n, std::memory_order_relaxed);
   }
 
   struct Reading {

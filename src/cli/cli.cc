@@ -149,6 +149,7 @@ std::vector<Command> all_commands(const CliContext& context) {
   append(commands, audit_commands());
   append(commands, channels_commands());
   append(commands, keys_commands());
+  append(commands, status_commands());
   if (context.config_check) append(commands, config_commands());
   append(commands, receiver_commands());
   append(commands, api_commands());

@@ -24,6 +24,7 @@ std::vector<Command> purge_commands();
 std::vector<Command> audit_commands();
 std::vector<Command> channels_commands();
 std::vector<Command> keys_commands();
+std::vector<Command> status_commands();
 std::vector<Command> config_commands();
 std::vector<Command> receiver_commands();
 std::vector<Command> api_commands();

@@ -106,6 +106,7 @@ std::string origin_text(const JsonValue& letter) {
     out += shown(origin.text("topic")) + " " + place_text(origin);
   if (!origin.text("timestamp").empty()) out += " of " + shown(origin.text("timestamp"));
   out += ", lies in " + shown(letter["dlq"].text("topic")) + " " + place_text(letter["dlq"]);
+  if (!letter.text("dialect").empty()) out += ", dialect " + shown(letter.text("dialect"));
   if (!letter.text("worker").empty()) out += "\nworker " + shown(letter.text("worker"));
   if (!letter.text("group").empty() && letter.text("group") != letter.text("worker"))
     out += "  group " + shown(letter.text("group"));

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "codec/journal.h"
+#include "codec/letter_dialect.h"
 #include "codec/letter_headers.h"
 #include "codec/sha256.h"
 #include "codec/time_text.h"
@@ -67,15 +68,14 @@ void shorten(std::string& text, std::size_t excess) {
 }
 
 // The stack gives way first, then the message. What says where the letter comes from is never cut, not even where
-// names are so long that they alone are over the limit.
-Headers story_within_limit(const LetterFacts& facts, bool with_stack) {
-  ErrorText error = bounded(facts.error);
-  if (!with_stack) error.stack.clear();
+// names are so long that they alone are over the limit; nor is what leads back to the value, `more`.
+Headers story_within_limit(const LetterFacts& facts, ErrorText error, const Headers& more) {
+  const std::size_t limit = header::kMaxBytes - kFraming - size_of(more);
   Headers headers = story_headers(facts, error);
   for (std::string* text : {&error.stack, &error.message}) {
     const std::size_t size = size_of(headers);
-    if (size <= header::kMaxBytes - kFraming) break;
-    shorten(*text, size - (header::kMaxBytes - kFraming));
+    if (size <= limit) break;
+    shorten(*text, size - limit);
     headers = story_headers(facts, error);
   }
   return headers;
@@ -120,24 +120,29 @@ std::vector<Record> in_parts(Record whole, std::string_view value, const std::st
 }  // namespace
 
 std::vector<Record> letter_records(const LetterFacts& facts, const LogRecord& record, LetterForm form,
-                                   const LetterTarget& target) {
+                                   const LetterTarget& target, Timestamp published) {
   BARTLEBY_ASSERT(target.partitions > 0 && facts.partition.v >= 0);
   Record out;
   out.topic = target.topic;
   out.partition = Partition(facts.partition.v % target.partitions);
   out.key = record.key;
   out.headers = original_headers(record);
-  append(out.headers, story_within_limit(facts, form == LetterForm::kWhole));
+  ErrorText error = bounded(facts.error);
+  if (form != LetterForm::kWhole) error.stack.clear();
+  WrappedValue wrapped =
+      wrapped_value(target.dialect, facts, error, record, published != Timestamp{} ? published : facts.last_failure);
+  append(out.headers, story_within_limit(facts, std::move(error), wrapped.headers));
+  append(out.headers, std::move(wrapped.headers));
 
   // A null has nothing to compress and must stay a null: it looks like the form before.
-  if (!record.value || form == LetterForm::kWhole || form == LetterForm::kStackCut) {
-    out.value = record.value;
+  if (!wrapped.value || form == LetterForm::kWhole || form == LetterForm::kStackCut) {
+    out.value = std::move(wrapped.value);
     return {std::move(out)};
   }
-  std::string compressed = zstd_compressed(*record.value);
+  std::string compressed = zstd_compressed(*wrapped.value);
   put(out.headers, header::kEncoding, std::string(header::kZstd));
   if (form == LetterForm::kParts) {
-    return in_parts(std::move(out), compressed, letter_id(facts), *record.value, target.part_bytes);
+    return in_parts(std::move(out), compressed, letter_id(facts), *wrapped.value, target.part_bytes);
   }
   out.value = std::move(compressed);
   return {std::move(out)};

@@ -33,6 +33,9 @@ constexpr std::string_view kLastFailure = "bartleby-last-failure-at";
 constexpr std::string_view kEncoding = "bartleby-encoding";
 constexpr std::string_view kPart = "bartleby-part";
 constexpr std::string_view kSha256 = "bartleby-sha256";
+constexpr std::string_view kDialect = "bartleby-dialect";                 // absent: `record`
+constexpr std::string_view kOriginalSha256 = "bartleby-original-sha256";  // of the value that was put into the dialect
+constexpr std::string_view kReplaced = "bartleby-replaced";               // what was taken out of it: `place;base64`
 
 constexpr std::string_view kVersion1 = "1";
 constexpr std::string_view kZstd = "zstd";

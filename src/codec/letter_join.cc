@@ -7,6 +7,7 @@
 
 #include "codec/journal.h"
 #include "codec/letter.h"
+#include "codec/letter_dialect.h"
 #include "codec/letter_headers.h"
 #include "codec/sha256.h"
 #include "codec/time_text.h"
@@ -233,8 +234,19 @@ Result<Letter> join_letter(const std::vector<LogRecord>& records) {
   Letter letter;
   letter.facts = read_facts(in);
   if (const Error* error = in.error()) return std::unexpected(*error);
+  WrappedMark mark;
+  if (const std::string* dialect = in.find(header::kDialect)) {
+    if (const auto known = letter_dialect_named(*dialect))
+      mark.dialect = *known;
+    else
+      in.wrong(header::kDialect, "names one that is not known", ErrorCode::kUnsupported);
+    mark.original_sha256 = in.text(header::kOriginalSha256);
+    mark.replaced = in.optional_text(header::kReplaced);
+  }
   Result<Bytes> value = joined_value(parts, in);
+  if (value) value = original_value(*value, mark);
   if (!value) return std::unexpected(value.error());
+  letter.dialect = mark.dialect;
 
   letter.id = in.text(header::kLetter);  // both were compared with the facts when they were read
   letter.lineage = in.text(header::kLineage);

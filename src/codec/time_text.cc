@@ -1,5 +1,6 @@
 #include "codec/time_text.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace bartleby {
@@ -73,6 +74,32 @@ std::optional<Timestamp> time_from_text(std::string_view text) {
   if (!date.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
   const std::int64_t day = sys_days(date).time_since_epoch().count();
   return timestamp_ms(day * kDay + hour * 3'600'000LL + minute * 60'000LL + second * 1000LL + digits(text, 20, 3));
+}
+
+std::optional<Timestamp> time_from_rfc3339(std::string_view text) {
+  constexpr std::size_t kSeconds = 19;  // `2025-01-15T10:30:00`
+  if (text.size() <= kSeconds) return std::nullopt;
+  std::string plain(text.substr(0, kSeconds));
+  if (plain[10] == 't' || plain[10] == ' ') plain[10] = 'T';
+  text.remove_prefix(kSeconds);
+  std::string fraction;
+  if (text.starts_with('.')) {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", 1), text.size());
+    fraction = text.substr(1, end - 1);
+    text.remove_prefix(end);
+    if (fraction.empty()) return std::nullopt;
+  }
+  fraction.resize(3, '0');
+  const auto utc = time_from_text(plain + "." + fraction + "Z");
+  if (!utc || text == "Z" || text == "z") return utc;
+  constexpr std::string_view kOffset = "+00:00";
+  if (text.size() != kOffset.size() || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
+  for (const std::size_t i : {1U, 2U, 4U, 5U})
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+  const int hours = digits(text, 1, 2), minutes = digits(text, 4, 2);
+  if (hours > 23 || minutes > 59) return std::nullopt;
+  const Duration east = std::chrono::hours(hours) + std::chrono::minutes(minutes);
+  return text[0] == '+' ? *utc - east : *utc + east;
 }
 
 }  // namespace bartleby

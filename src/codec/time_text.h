@@ -17,4 +17,7 @@ std::string time_text(Timestamp time);
 // The exact inverse: nullopt for anything that `time_text` does not write.
 std::optional<Timestamp> time_from_text(std::string_view text);
 
+// What other programs write: any RFC 3339 text, with or without a fraction, with `Z` or an offset. Cut to milliseconds.
+std::optional<Timestamp> time_from_rfc3339(std::string_view text);
+
 }  // namespace bartleby

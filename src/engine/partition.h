@@ -230,6 +230,7 @@ class PartitionEngine {
   bool has_cut() const { return cut_.has_value(); }
   const CutInFlight& cut() const { return *cut_; }
   bool ready() const { return !ready_.empty(); }
+  std::size_t ready_lanes() const { return ready_.size(); }
   bool has_suspects() const { return !suspects_.empty(); }
   Offset frontier() const { return window_.end(); }
   Offset committed() const { return low_; }

@@ -99,6 +99,7 @@ struct Operation {
   Timestamp created_at;
   std::optional<Timestamp> started_at, ended_at;
   ResultCounts results{};
+  std::optional<Timestamp> last_result;  // when an item got the result it has, of the newest of them
 
   std::int64_t with(ItemResult result) const { return results[static_cast<std::size_t>(result)]; }
 };

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t kRestoreSlice = 500;  // letters of one transaction
 
-std::string file_of(std::string_view id) { return std::string(id) + ".jsonl.zst"; }
-
 struct Chosen {
   std::int64_t seq = 0;
   Seen seen;
@@ -76,24 +74,6 @@ Result<Packed> pack(Store& store, const std::vector<std::int64_t>& letters) {
   return out;
 }
 
-// What people find beside the file when there is no store any more.
-std::string manifest(const ArchiveEntry& entry) {
-  std::string text;
-  {
-    JsonObject object(text);
-    object.text("id", entry.id);
-    object.text("dlq", entry.dlq);
-    object.text("file", file_of(entry.id));
-    object.text("sha256", entry.sha256);
-    object.number("letters", entry.letters);
-    object.number("bytes", entry.bytes);
-    object.text("first", time_text(entry.first));
-    object.text("last", time_text(entry.last));
-    object.text("created_at", time_text(entry.created_at));
-  }
-  return text + "\n";
-}
-
 ArchiveEntry read_entry(Rows& row) {
   return {row.text(0),
           row.text(1),
@@ -113,6 +93,26 @@ static_assert(static_cast<int>(LetterState::kArchived) == 4);
 
 }  // namespace
 
+std::string archive_file(std::string_view id) { return std::string(id) + ".jsonl.zst"; }
+std::string archive_manifest(std::string_view id) { return std::string(id) + ".json"; }
+
+std::string manifest_text(const ArchiveEntry& entry) {
+  std::string text;
+  {
+    JsonObject object(text);
+    object.text("id", entry.id);
+    object.text("dlq", entry.dlq);
+    object.text("file", archive_file(entry.id));
+    object.text("sha256", entry.sha256);
+    object.number("letters", entry.letters);
+    object.number("bytes", entry.bytes);
+    object.text("first", time_text(entry.first));
+    object.text("last", time_text(entry.last));
+    object.text("created_at", time_text(entry.created_at));
+  }
+  return text + "\n";
+}
+
 Result<Archived> archive_letters(Store& store, Archive& archive, const std::string& dlq,
                                  const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now) {
   const auto packed = pack(store, letters);
@@ -129,8 +129,8 @@ Result<Archived> archive_letters(Store& store, Archive& archive, const std::stri
   entry.first = packed->first;
   entry.last = packed->last;
   entry.created_at = now;
-  BARTLEBY_TRY(archive.put(file_of(entry.id), file));
-  BARTLEBY_TRY(archive.put(entry.id + ".json", manifest(entry)));
+  BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
+  BARTLEBY_TRY(archive.put(archive_manifest(entry.id), manifest_text(entry)));
 
   const auto written = change_letters(store, actor, now, [&](LetterChanges& changes) -> Result<void> {
     done.letters = 0;
@@ -142,15 +142,22 @@ Result<Archived> archive_letters(Store& store, Archive& archive, const std::stri
       if (!changed) return std::unexpected(changed.error());
       if (changed->result != ChangeResult::kDone) continue;
       BARTLEBY_TRY(sql::execute(changes.connection(),
+                                "INSERT INTO archives_left(archive) SELECT archive FROM archived WHERE letter = $1"
+                                " ON CONFLICT(archive) DO NOTHING",
+                                one.seq));
+      BARTLEBY_TRY(sql::execute(changes.connection(),
                                 "INSERT INTO archived(letter, archive) VALUES($1, $2)"
                                 " ON CONFLICT(letter) DO UPDATE SET archive = excluded.archive",
                                 one.seq, *number));
       ++done.letters;
     }
+    // A letter that changed meanwhile is in the file all the same, and leaves it.
+    if (done.letters < packed->chosen.size())
+      BARTLEBY_TRY(sql::execute(changes.connection(), "INSERT INTO archives_left(archive) VALUES($1)", *number));
     return sql::execute(changes.connection(),
                         "INSERT INTO archives(seq, id, dlq, sha256, letters, bytes, first, last, created_at)"
                         " VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                        *number, entry.id, entry.dlq, entry.sha256, done.letters, entry.bytes, ms(entry.first),
+                        *number, entry.id, entry.dlq, entry.sha256, entry.letters, entry.bytes, ms(entry.first),
                         ms(entry.last), ms(now));
   });
   if (!written) return std::unexpected(written.error());
@@ -197,7 +204,7 @@ Result<Restored> restore_archive(Store& store, Archive& archive, const std::stri
     entry = std::move(*found);
     return {};
   }));
-  const auto file = archive.get(file_of(entry.id), kMaxArchiveFile);
+  const auto file = archive.get(archive_file(entry.id), kMaxArchiveFile);
   if (!file) return std::unexpected(file.error());
   if (sha256_hex(*file) != entry.sha256)
     return fail(ErrorCode::kMalformed, "archive " + id + " is not what was written: its checksum differs");

@@ -31,6 +31,11 @@ struct ArchiveEntry {
   Timestamp created_at;
 };
 
+// Names of an archive's files: its letters, and what it is, for people who have no store any more.
+std::string archive_file(std::string_view id);
+std::string archive_manifest(std::string_view id);
+std::string manifest_text(const ArchiveEntry& entry);
+
 // The open ones of these letters, which lie in one dlq, at most as many as one archive takes: the first of them.
 // Answers with how many of `letters` have been looked at.
 struct Archived {

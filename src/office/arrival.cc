@@ -53,13 +53,14 @@ Arrival arrival_of(const TopicPartition& dlq, Offset at, Timestamp appended, Let
   letter.job = *letter.origin;
   letter.timestamp = facts.timestamp;
   letter.instance = name_text(std::move(facts.instance));
-  letter.dialect = "record";
+  letter.dialect = name(from.dialect);
   letter.kind = facts.kind;
   letter.attempts = facts.attempts;
   letter.error_type = std::move(facts.error.type);
   letter.error_message = std::move(facts.error.message);
   if (facts.first_failure != Timestamp{}) letter.first_failure_at = facts.first_failure;
   letter.died_at = facts.last_failure != Timestamp{} ? facts.last_failure : appended;
+  arrival.published_at = appended;
   set_bytes(arrival, {std::move(from.record.key), std::move(from.record.value), std::move(from.record.headers),
                       std::move(facts.error.stack)});
   return arrival;
@@ -73,6 +74,28 @@ std::string id_by_place(const std::string& cluster, const TopicPartition& dlq, O
   facts.offset = offset;
   facts.timestamp = appended;
   return letter_id(facts);
+}
+
+// Programs that write these give up when retries are exhausted, and for nothing else.
+Arrival foreign_arrival(const std::string& cluster, const TopicPartition& dlq, const LogRecord& record,
+                        ForeignLetter from) {
+  Arrival arrival;
+  StoredLetter& letter = arrival.letter;
+  letter.id = id_by_place(cluster, dlq, record.offset, record.timestamp);
+  letter.lineage = letter.id;
+  letter.shelf = {dlq.topic, name_text(cluster), name_text(std::move(from.topic)), "", "", Reason::kExhausted};
+  letter.dlq = {dlq.partition, record.offset};
+  if (from.partition && from.offset) letter.origin = Place{*from.partition, *from.offset};
+  letter.job = letter.origin.value_or(letter.dlq);
+  letter.instance = name_text(std::move(from.instance));
+  letter.dialect = name(from.dialect);
+  letter.attempts = from.attempts;
+  letter.error_type = std::move(from.error.type);
+  letter.error_message = std::move(from.error.message);
+  letter.first_failure_at = from.first_failure;
+  letter.died_at = from.last_failure.value_or(record.timestamp);
+  set_bytes(arrival, {std::move(from.key), std::move(from.value), record.headers, std::move(from.error.stack)});
+  return arrival;
 }
 
 Arrival raw_arrival(const std::string& cluster, const TopicPartition& dlq, const LogRecord& record,
@@ -89,6 +112,7 @@ Arrival raw_arrival(const std::string& cluster, const TopicPartition& dlq, const
   letter.error_type = "Undecodable";
   letter.error_message = clean_utf8(why, {.bytes = kMaxErrorMessage});
   letter.died_at = record.timestamp;
+  arrival.published_at = record.timestamp;
   set_bytes(arrival, {record.key, record.value, record.headers, ""});
   return arrival;
 }

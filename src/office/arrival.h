@@ -1,12 +1,14 @@
 // A letter on its way into the store: what intake made of one record of a dlq, or of several that were parts of one.
 //
-// Texts are clean UTF-8 and bounded here, whatever the record said. A record that nobody can decode is a letter too,
-// raw: its own coordinates, its bytes, reason UNKNOWN, and what was wrong as its error.
+// Texts are clean UTF-8 and bounded here, whatever the record said. A letter that another program wrote has its own
+// coordinates in the dlq for a name: it does not say enough of where the message came from. A record that nobody can
+// decode is a letter too, raw: its own coordinates, its bytes, reason UNKNOWN, and what was wrong as its error.
 #pragma once
 
 #include <string>
 
 #include "codec/letter.h"
+#include "codec/letter_foreign.h"
 #include "model/stored_letter.h"
 
 namespace bartleby {
@@ -14,10 +16,13 @@ namespace bartleby {
 struct Arrival {
   StoredLetter letter;  // without numbers of the store: seq, issue, arrived_at
   LetterPayload payload;
+  Timestamp published_at{};  // when its record came into the dlq
 };
 
 // `at`: where the letter's last record lies in its dlq. `letter` comes from `join_letter`, which bounds its error.
 Arrival arrival_of(const TopicPartition& dlq, Offset at, Timestamp appended, Letter letter);
+Arrival foreign_arrival(const std::string& cluster, const TopicPartition& dlq, const LogRecord& record,
+                        ForeignLetter letter);
 Arrival raw_arrival(const std::string& cluster, const TopicPartition& dlq, const LogRecord& record,
                     const std::string& why);
 

@@ -55,18 +55,27 @@ void Chores::run_due(Now now) {
   check_at_ = now.steady + times_.check;
   const auto check = check_summary(store_, holder_, now.wall, times_.check);
   if (!check) return log_.warning("summary_not_checked", {{"error", check.error().message}});
+  if (check->bootstrapped)
+    log_.info("summary_bootstrapped", {{"why", "there were letters and no summary of them: all were counted"}});
   if (check->drift == 0) return;
   news_.drifted(static_cast<std::uint64_t>(check->drift));
   log_.error("summary_drift", {{"counters", check->drift},
-                               {"of", check->shelves},
                                {"why", "counts and letters differed; the file was changed by somebody else"}});
 }
 
 void Chores::tidy_up(Now now) {
   const auto done = tidy_(now.wall);
   if (!done) return log_.warning("letters_not_archived", {{"error", done.error().message}});
-  if (done->archived + done->purged == 0) return;
-  log_.info("retention", {{"archived", done->archived}, {"archives", done->archives}, {"purged", done->purged}});
+  for (const std::string& id : done->damaged)
+    log_.error("archive_damaged",
+               {{"archive", id}, {"why", "letters have left it and its file is not what was written"}});
+  if (done->archived + done->purged + done->operations + done->rewritten + done->removed == 0) return;
+  log_.info("retention", {{"archived", done->archived},
+                          {"archives", done->archives},
+                          {"purged", done->purged},
+                          {"operations_forgotten", done->operations},
+                          {"archives_rewritten", done->rewritten},
+                          {"archives_removed", done->removed}});
 }
 
 }  // namespace bartleby

@@ -121,6 +121,10 @@ void Intake::look_at(const TopicPartition& tp, Dlq& dlq, LogRecord record, Insta
     whole.push_back(std::move(record));
   }
   if (at < dlq.done_to && !office_mutant(OfficeMutant::kDoneToIgnored)) return;
+  if (auto foreign = foreign_letter(whole.front())) {
+    letters.push_back(foreign_arrival(cluster_, tp, whole.front(), std::move(*foreign)));
+    return;
+  }
   Result<Letter> letter = join_letter(whole);
   if (letter) {
     letters.push_back(arrival_of(tp, at, appended, std::move(*letter)));

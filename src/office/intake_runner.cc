@@ -11,7 +11,7 @@ IntakeRunner::IntakeRunner(Broker& broker, Store& store, Log& log, const Clock& 
       clock_(clock),
       options_(std::move(options)),
       heard_(std::move(heard)),
-      take_in_(store, options_.cluster),
+      take_in_(store, options_.cluster, options_.sinks_of),
       intake_(options_.cluster, options_.limits) {}
 
 IntakeRunner::~IntakeRunner() { stop(); }
@@ -39,12 +39,16 @@ void IntakeRunner::work() {
     const bool busy = round();
     std::unique_lock lock(mutex_);
     counts_.lag = intake_.lag();
-    if (stopping_) return;
+    if (stopping_) break;
     if (busy) continue;
-    const Duration wait = std::min(intake_.next_wake(), next_discovery_) - clock_.now().steady;
+    Instant until = std::min(intake_.next_wake(), next_discovery_);
+    if (!to_show_.empty()) until = std::min(until, next_show_);
+    const Duration wait = until - clock_.now().steady;
     wake_.wait_for(lock, clock_.real(wait), [&] { return stopping_; });
-    if (stopping_) return;
+    if (stopping_) break;
   }
+  // A broker that did not take them a moment ago is not waited for.
+  if (shown_badly_.empty()) next_show_ = Instant{}, show_positions();
 }
 
 void IntakeRunner::run_until_idle() {
@@ -59,7 +63,37 @@ bool IntakeRunner::round() {
   intake_.step(std::exchange(events_, {}), now, commands);
   for (IntakeCommand& command : commands)
     events_.push_back(std::visit([&](auto& one) { return carry_out(one); }, command));
-  return !commands.empty();
+  return show_positions() || !commands.empty();
+}
+
+void IntakeRunner::moved(const TopicPartition& dlq, Offset to) {
+  if (options_.passed) options_.passed(dlq, to);
+  if (options_.group_of && !options_.group_of(dlq.topic).empty()) to_show_[dlq] = to;
+}
+
+// For others to look at, after the letters are stored: what is not committed now is committed with the next, and
+// nothing here is ever read back.
+bool IntakeRunner::show_positions() {
+  const Instant now = clock_.now().steady;
+  if (to_show_.empty() || now < next_show_) return false;
+  next_show_ = now + options_.show;
+  std::map<std::string, std::vector<CommittedOffset>> by_group;
+  for (const auto& [dlq, at] : to_show_) by_group[options_.group_of(dlq.topic)].push_back({dlq, at, ""});
+  by_group.erase("");  // it was, until the configuration was read again
+  for (const auto& [group, offsets] : by_group) {
+    const auto committed = broker_.commit_first(group, offsets);
+    if (committed) {
+      shown_badly_.erase(group);
+    } else if (std::string& why = shown_badly_[group]; why != committed.error().message) {
+      why = committed.error().message;
+      log_.warning("intake_group_not_committed", {{"group", group}, {"why", why}});
+    }
+  }
+  if (shown_badly_.empty())
+    to_show_.clear();
+  else
+    next_show_ = now + 30 * options_.show;
+  return shown_badly_.empty();
 }
 
 void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
@@ -89,7 +123,7 @@ IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
     complain(command.dlq, "reading the position", position.error());
     return PositionRead{command.dlq, false, {}};
   }
-  if (options_.passed) options_.passed(command.dlq, position->value_or(IntakePosition{}).next);
+  moved(command.dlq, position->value_or(IntakePosition{}).next);
   return PositionRead{command.dlq, true, *position};
 }
 
@@ -141,7 +175,7 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
                                   {"records", batch.missed},
                                   {"why", "the dlq's retention deleted them before they were read"}});
   if (report->incidents > 0) log_.error("letter_id_taken", {{"dlq", batch.dlq.topic}, {"letters", report->incidents}});
-  if (options_.passed) options_.passed(batch.dlq, batch.after.next);
+  moved(batch.dlq, batch.after.next);
   if (heard_) heard_(batch.dlq.topic, *report);
   return BatchStored{batch.dlq, true};
 }

@@ -24,6 +24,10 @@ struct IntakeOptions {
   std::function<std::optional<DlqClass>(const std::string& topic)> dlq_class;
   // Everything below this offset is taken in, and may be deleted; absent: nobody wants to know.
   std::function<void(const TopicPartition& dlq, Offset to)> passed{};
+  // The group that shall show how far intake is in this topic; empty: none.
+  std::function<std::string(const std::string& topic)> group_of{};
+  Duration show{1000};      // how often that is committed, at most
+  TakeIn::SinksOf sinks_of{};
   Duration discover{2000};  // how often topics are listed
   IntakeLimits limits{};
 };
@@ -58,6 +62,8 @@ class IntakeRunner {
   IntakeEvent carry_out(ReadDlq& command);
   IntakeEvent carry_out(StoreBatch& command);
   void tell(const std::string& dlq, const IntakeReport& report);
+  void moved(const TopicPartition& dlq, Offset to);
+  bool show_positions();
   void complain(const TopicPartition& dlq, std::string_view doing, const Error& error);
 
   Broker& broker_;
@@ -70,6 +76,9 @@ class IntakeRunner {
   Instant next_discovery_{};
   std::map<std::string, DlqClass> known_;  // as they are stored
   std::vector<IntakeEvent> events_;
+  std::map<TopicPartition, Offset> to_show_;        // positions that their groups do not show yet
+  std::map<std::string, std::string> shown_badly_;  // groups that did not take theirs, and why
+  Instant next_show_{};
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -35,7 +35,7 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
   // so, this is what notices.
   if (connection_.changes() != 1) return ChangedLetter{ChangeResult::kStale, letter};
   if (*to != LetterState::kGone || !office_mutant(OfficeMutant::kPurgeNotCounted))
-    tally_.move(row.shelf, letter.issue, letter.state, to);
+    tally_.move(row.shelf, letter.issue, letter.seq, letter.state, to);
   if (cause != LetterCause::kSucceeded || !office_mutant(OfficeMutant::kSilentChange))
     BARTLEBY_TRY(
         audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
@@ -52,13 +52,23 @@ Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> fou
 Result<void> LetterChanges::remove(const StoredLetter& letter) {
   if (!office_mutant(OfficeMutant::kPurgeLeavesBytes))
     BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
-  BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
+  // Not only of an archived one: earlier lives of a letter that came back may still lie in an archive.
+  BARTLEBY_TRY(leave_archive(letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM lives WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM life_ids WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, connection_.dialect().text_delete(), letter.seq));
   return sql::execute(connection_,
                       "DELETE FROM letters WHERE seq = $1 AND state = $2 AND replays = $3 AND version = $4", letter.seq,
                       static_cast<int>(letter.state), letter.replays, letter.version);
+}
+
+// Its bytes leave the archive's file too, by and by: office/archive_upkeep.h.
+Result<void> LetterChanges::leave_archive(std::int64_t letter) {
+  BARTLEBY_TRY(sql::execute(connection_,
+                            "INSERT INTO archives_left(archive) SELECT archive FROM archived WHERE letter = $1"
+                            " ON CONFLICT(archive) DO NOTHING",
+                            letter));
+  return sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter);
 }
 
 Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, const ChangeOptions& options) {
@@ -68,8 +78,7 @@ Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, c
     for (const LifeBytes& life : *options.lives)
       BARTLEBY_TRY(sql::execute(connection_, "INSERT INTO payloads(letter, life, stack, bytes) VALUES($1, $2, $3, $4)",
                                 letter.seq, life.life, life.payload.stack, Blob{packed(life.payload)}));
-  if (letter.state == LetterState::kArchived)
-    BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter.seq));
+  if (letter.state == LetterState::kArchived) BARTLEBY_TRY(leave_archive(letter.seq));
   const auto undo =
       to == LetterState::kDiscarded && options.undo_until ? std::optional(ms(*options.undo_until)) : std::nullopt;
   return sql::execute(connection_,

@@ -59,6 +59,7 @@ class LetterChanges {
   Result<ChangedLetter> change(Result<std::optional<LetterRow>> found, const Seen& seen, LetterCause cause,
                                const ChangeOptions& options);
   Result<void> remove(const StoredLetter& letter);
+  Result<void> leave_archive(std::int64_t letter);
   Result<void> update(const StoredLetter& letter, LetterState to, const ChangeOptions& options);
 
   Connection& connection_;

@@ -41,6 +41,45 @@ Result<void> bind(Rows& rows, const std::vector<SqlParameter>& parameters) {
   return {};
 }
 
+// What the statements find, merged, in the order of the list; at most as many as one of them answers with.
+Result<std::vector<LetterCursor>> places_of(Connection& connection, const LetterSql& sql) {
+  std::vector<LetterCursor> places;
+  std::optional<LetterCursor> above;
+  for (std::size_t i = 0; i < sql.statements(); ++i) {
+    const auto statement = connection.prepare(sql.text(i, above));
+    if (!statement) return std::unexpected(statement.error());
+    Rows rows(**statement);
+    BARTLEBY_TRY(bind(rows, sql.parameters));
+    for (;;) {
+      const Result<bool> stepped = rows.next();
+      if (!stepped) return std::unexpected(stepped.error());
+      if (!*stepped) break;
+      places.push_back({timestamp_ms(rows.integer(1)), rows.integer(0)});
+    }
+    if (sql.by_text) return places;
+    std::ranges::sort(places, std::ranges::greater{}, [](const LetterCursor& p) { return std::pair(p.died, p.seq); });
+    if (places.size() < sql.limit) continue;
+    // There are enough: of the other runs only what comes before the last of these.
+    places.resize(sql.limit);
+    above = places.back();
+  }
+  return places;
+}
+
+// Whether it has these very headers. Of one that is archived the bytes are not here, and its words must do.
+Result<bool> has_headers(Connection& connection, std::int64_t seq,
+                         const std::vector<std::pair<std::string, std::string>>& headers) {
+  if (headers.empty()) return true;
+  const auto payload = letter_payload(connection, seq);
+  if (!payload) return std::unexpected(payload.error());
+  if (!*payload) return true;
+  return std::ranges::all_of(headers, [&](const auto& wanted) {
+    return std::ranges::any_of((*payload)->headers, [&](const auto& header) {
+      return header.first == wanted.first && header.second && *header.second == wanted.second;
+    });
+  });
+}
+
 Place place_at(Rows& row, int column) {
   return {Partition(static_cast<std::int32_t>(row.integer(column))), Offset(row.integer(column + 1))};
 }
@@ -52,30 +91,36 @@ Place place_at(Rows& row, int column) {
 Result<LetterPage> letter_page(Connection& connection, const Query& query, Timestamp now,
                                const std::optional<LetterCursor>& after, std::size_t limit) {
   limit = std::clamp<std::size_t>(limit, 1, kMaxPage);
-  LetterPage page;
   const auto facts = facts_of(connection, query, now);
   if (!facts) return std::unexpected(facts.error());
-  // One more than asked for tells whether there is a next page.
-  const LetterSql sql = letter_sql(query, *facts, connection.dialect(), after, limit + 1);
-  if (sql.nothing) return page;
-  const auto statement =
-      connection.prepare("SELECT " BARTLEBY_LETTER_COLUMNS " FROM (" + sql.text +
-                         ") AS p JOIN letters l ON l.seq = p.seq JOIN shelves s ON s.id = l.shelf ORDER BY " +
-                         (sql.by_text ? "" : "p.died_at DESC, ") + "p.seq DESC");
-  if (!statement) return std::unexpected(statement.error());
-  Rows rows(**statement);
-  BARTLEBY_TRY(bind(rows, sql.parameters));
+  LetterPage page;
+  std::optional<LetterCursor> from = after;
+  std::size_t looked = 0;
   for (;;) {
-    const Result<bool> stepped = rows.next();
-    if (!stepped) return std::unexpected(stepped.error());
-    if (!*stepped) break;
-    if (page.letters.size() == limit) {
-      page.next = LetterCursor{page.letters.back().died_at, page.letters.back().seq};
-      break;
+    // One more than asked for tells whether there is a next page.
+    const LetterSql sql = letter_sql(query, *facts, connection.dialect(), from, limit + 1);
+    const auto places = places_of(connection, sql);
+    if (!places) return std::unexpected(places.error());
+    for (const LetterCursor& place : *places) {
+      if (page.letters.size() == limit) {
+        page.next = from;
+        return page;
+      }
+      from = place;
+      ++looked;
+      const auto has = has_headers(connection, place.seq, sql.headers);
+      if (!has) return std::unexpected(has.error());
+      if (!*has) continue;
+      auto row = letter_row(connection, place.seq);
+      if (!row) return std::unexpected(row.error());
+      if (*row) page.letters.push_back(std::move((*row)->letter));
     }
-    page.letters.push_back(read_letter_row(rows).letter);
+    if (places->size() <= limit) return page;
+    // Of headers only words are known: the rest of a page that is hard to fill comes with the next.
+    if (looked < kMaxLooked) continue;
+    page.next = from;
+    return page;
   }
-  return page;
 }
 
 Result<LetterCount> count_letters(Connection& connection, const Query& query, Timestamp now) {
@@ -84,14 +129,26 @@ Result<LetterCount> count_letters(Connection& connection, const Query& query, Ti
   const LetterSql sql =
       letter_sql(query, *facts, connection.dialect(), std::nullopt, static_cast<std::size_t>(kMaxCounted) + 1);
   if (sql.exact) return LetterCount{*sql.exact, true};
-  if (sql.nothing) return LetterCount{};
-  const auto statement = connection.prepare("SELECT count(*) FROM (" + sql.text + ") AS p");
-  if (!statement) return std::unexpected(statement.error());
-  Rows rows(**statement);
-  BARTLEBY_TRY(bind(rows, sql.parameters));
-  const Result<bool> stepped = rows.next();
-  if (!stepped) return std::unexpected(stepped.error());
-  const std::int64_t counted = *stepped ? rows.integer(0) : 0;
+  std::int64_t counted = 0;
+  if (!sql.headers.empty()) {
+    const auto places = places_of(connection, sql);
+    if (!places) return std::unexpected(places.error());
+    for (const LetterCursor& place : *places) {
+      const auto has = has_headers(connection, place.seq, sql.headers);
+      if (!has) return std::unexpected(has.error());
+      counted += *has ? 1 : 0;
+    }
+    return LetterCount{std::min(counted, kMaxCounted), static_cast<std::int64_t>(places->size()) <= kMaxCounted};
+  }
+  for (std::size_t i = 0; i < sql.statements() && counted <= kMaxCounted; ++i) {
+    const auto statement = connection.prepare("SELECT count(*) FROM (" + sql.text(i) + ") AS p");
+    if (!statement) return std::unexpected(statement.error());
+    Rows rows(**statement);
+    BARTLEBY_TRY(bind(rows, sql.parameters));
+    const Result<bool> stepped = rows.next();
+    if (!stepped) return std::unexpected(stepped.error());
+    counted += *stepped ? rows.integer(0) : 0;
+  }
   return LetterCount{std::min(counted, kMaxCounted), counted <= kMaxCounted};
 }
 
@@ -238,15 +295,16 @@ Result<std::vector<DlqState>> dlq_states(Connection& connection) {
 
 Result<std::vector<ConsumerStatus>> dlq_status(Connection& connection) {
   std::vector<ConsumerStatus> rows;
+  std::map<std::string, std::string> channels;
   BARTLEBY_TRY(sql::each(connection,
                          "SELECT channelId, channelName, consumerId, consumerName, dead_count FROM dlq_summary ORDER "
                          "BY channelId, consumerId",
                          [&](Rows& row) {
-                           const std::string channel = row.text(0);
-                           // Inside, a consumer's id has its channel before it, so that it is one in all channels.
-                           rows.push_back({channel, row.text(1), row.text(2).substr(channel.size() + 1), row.text(3),
-                                           row.integer(4)});
+                           rows.push_back({row.text(0), row.text(1), "", row.text(3), row.integer(4), row.text(2)});
+                           channels[rows.back().inside] = rows.back().channel_id;
                          }));
+  const auto shown = shown_consumers(channels);
+  for (ConsumerStatus& row : rows) row.consumer_id = shown.at(row.inside);
   return rows;
 }
 

@@ -19,10 +19,12 @@ namespace bartleby {
 
 constexpr std::size_t kMaxPage = 500;
 constexpr std::int64_t kMaxCounted = 10000;
+constexpr std::size_t kMaxLooked = 10000;            // letters whose headers are looked at for one page
+constexpr std::int64_t kMaxQuerySteps = 30'000'000;  // of one list that people ask for: about 1.5 million letters
 
 struct LetterPage {
   std::vector<StoredLetter> letters;  // newest first
-  std::optional<LetterCursor> next;   // absent: this is the last page
+  std::optional<LetterCursor> next;   // absent: this is the last page; a page before it may be short, or empty
 };
 
 struct LetterCount {
@@ -79,6 +81,7 @@ Result<std::vector<DlqState>> dlq_states(Connection& connection);
 struct ConsumerStatus {
   std::string channel_id, channel_name, consumer_id, consumer_name;
   std::int64_t dead_count = 0;
+  std::string inside{};  // the consumer's id in the store (`consumer_of`)
 };
 Result<std::vector<ConsumerStatus>> dlq_status(Connection& connection);
 

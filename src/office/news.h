@@ -18,6 +18,7 @@ namespace bartleby {
 class News {
  public:
   static constexpr std::size_t kMaxNews = 1000;
+  static constexpr Duration kRemembered{5 * 60000};
 
   struct Taken {
     std::uint64_t stored = 0, came_back = 0;
@@ -29,11 +30,13 @@ class News {
     IssueNews issue;
   };
 
-  void heard(const std::string& dlq, const IntakeReport& report);
+  void heard(const std::string& dlq, const IntakeReport& report, Instant now);
   void changed(IssueNews issue);
   void drifted(std::uint64_t counters);
 
   std::map<std::string, Taken> taken_in() const;  // by dlq
+  // Of the last minutes, by the second; what is older than `kRemembered` is not known any more.
+  std::uint64_t taken_since(const std::string& dlq, Instant when) const;
   std::vector<Numbered> issues_after(std::uint64_t number) const;
   std::uint64_t last() const;
   std::uint64_t drift() const;  // counters that were wrong and were put right
@@ -43,6 +46,7 @@ class News {
 
   mutable std::mutex mutex_;
   std::map<std::string, Taken> taken_;
+  std::map<std::string, std::deque<std::pair<Instant, std::uint64_t>>> lately_;  // by dlq, the oldest first
   std::deque<Numbered> issues_;
   std::uint64_t last_ = 0, drift_ = 0;
 };

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "codec/json_patch.h"
 #include "codec/operation_text.h"
 #include "codec/topic_name.h"
 #include "codec/utf8.h"
 #include "office/audit.h"
+#include "office/item_tally.h"
 #include "office/letters.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
@@ -19,6 +21,8 @@ namespace {
 constexpr Duration kPlanLives{std::chrono::hours(24)};
 constexpr std::size_t kPreviews = 3;
 constexpr std::size_t kPreviewBytes = 400;
+constexpr const char* kNoLanes =
+    "a private lane on Kafka wants signing.office in the configuration, the same for the office and for the workers";
 
 // What the plan keeps of a letter: there may be a million.
 struct Chosen {
@@ -101,22 +105,36 @@ class Planner {
 
   Result<void> look_for_conflicts(Connection& connection) {
     if (request_.kind != OperationKind::kReplay) return {};
-    const std::size_t looked = std::min(chosen_.size(), limits_.conflicts_looked_for);
-    for (std::size_t i = 0; i < looked; ++i) {
-      const auto newer = sql::one(
-          connection,
-          "SELECT 1 FROM letters a JOIN shelves sa ON sa.id = a.shelf JOIN letters b ON b.key_hash = a.key_hash"
-          " JOIN shelves sb ON sb.id = b.shelf WHERE a.seq = $1 AND b.state = $2 AND b.job_partition = a.job_partition"
-          " AND b.job_offset > a.job_offset AND sb.topic = sa.topic AND sb.consumer_group = sa.consumer_group LIMIT 1",
-          [](Rows&) { return true; }, chosen_[i].seq, static_cast<int>(LetterState::kResolved));
-      if (!newer) return std::unexpected(newer.error());
-      if (!*newer) continue;
-      chosen_[i].overtaken = true;
+    std::vector<const Target*> by_index(targets_.size());
+    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    // The newest handled message of each key, looked up once: a key may have very many letters.
+    std::map<std::tuple<std::uint32_t, std::int32_t, std::int64_t>, std::int64_t> newest;
+    const auto number = [](Rows& row) { return row.maybe(0); };
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      Chosen& c = chosen_[i];
+      const auto key = sql::one(connection, "SELECT key_hash FROM letters WHERE seq = $1", number, c.seq);
+      if (!key) return std::unexpected(key.error());
+      if (!*key || !**key) continue;  // without a key there is no order
+      if (newest.size() == limits_.keys_looked_for) {
+        report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
+                                   std::to_string(i) + " letters only");
+        return {};
+      }
+      const auto [known, fresh] = newest.try_emplace({c.target, c.partition, ***key}, -1);
+      if (fresh) {
+        const auto last =
+            sql::one(connection,
+                     "SELECT max(l.job_offset) FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.key_hash = $1"
+                     " AND l.state = $2 AND l.job_partition = $3 AND s.topic = $4 AND s.consumer_group = $5",
+                     number, ***key, static_cast<int>(LetterState::kResolved), c.partition, by_index[c.target]->from,
+                     by_index[c.target]->group);
+        if (!last) return std::unexpected(last.error());
+        if (*last && **last) known->second = ***last;
+      }
+      if (known->second <= c.offset) continue;
+      c.overtaken = true;
       ++report_.order_conflicts;
     }
-    if (looked < chosen_.size())
-      report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
-                                 std::to_string(looked) + " letters only");
     return {};
   }
 
@@ -203,7 +221,9 @@ class Planner {
       row << ms(now);
       if (auto ran = row.run(); !ran) return ran;
     }
-    return {};
+    ItemTally tally;
+    tally.move(operation, std::nullopt, ItemResult::kPending, letters());
+    return tally.apply(connection, now);
   }
 
   std::int64_t letters() const { return static_cast<std::int64_t>(chosen_.size()); }
@@ -252,6 +272,8 @@ class Planner {
     const bool alone = readers.empty() || (readers.size() == 1 && own != readers.end());
     const std::optional<ReplayScope> asked = request_.settings.scope;
     if (asked == ReplayScope::kTopic || (!asked && alone)) return Target{topic, topic, group};
+    if (own != readers.end() && !own->lane.empty() && !limits_.lanes)
+      return exclude("other groups read " + topic + ", and " + kNoLanes + "; or say scope topic or to"), std::nullopt;
     if (own != readers.end() && !own->lane.empty()) {
       lanes_.insert(own->lane);
       return Target{topic, own->lane, group};
@@ -284,6 +306,7 @@ Result<void> check(const OperationRequest& request, const PlanLimits& limits) {
   if (request.kind != OperationKind::kReplay && (s.scope || !s.to.empty())) return bad("scope and to are for replays");
   if (request.kind != OperationKind::kReplay && !s.edit.empty()) return bad("an edit is for replays");
   if (s.scope && !s.to.empty()) return bad("say either a scope or another topic");
+  if (s.scope == ReplayScope::kGroup && !limits.lanes) return bad(kNoLanes);
   if (!s.to.empty() && std::ranges::find(limits.targets, s.to) == limits.targets.end())
     return bad("letters may not be sent to " + s.to + "; it is not among the targets of the configuration");
   if (s.rate > limits.max_rate) return bad("the rate is at most " + std::to_string(limits.max_rate) + " per second");

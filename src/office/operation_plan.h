@@ -42,9 +42,10 @@ struct PlanLimits {
   std::uint32_t max_replays = 5;     // the loop guard: who came back so often is not sent again
   std::uint32_t max_rate = 1000000;  // per second
   Duration max_undo{std::chrono::hours(24 * 365)};
-  std::size_t conflicts_looked_for = 10000;  // letters whose keys are looked at
-  std::size_t edits_tried = 1000;            // letters whose values an edit is tried on
-  std::vector<std::string> targets;          // other topics that `to` may name
+  std::size_t keys_looked_for = 100000;  // whose newer messages are looked for
+  std::size_t edits_tried = 1000;        // letters whose values an edit is tried on
+  std::vector<std::string> targets;      // other topics that `to` may name
+  bool lanes = true;                     // workers know who signs: private lanes may be used
 };
 
 // A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters.

@@ -4,6 +4,7 @@
 
 #include "codec/operation_text.h"
 #include "office/audit.h"
+#include "office/item_tally.h"
 #include "office/mutants.h"
 #include "office/sql.h"
 
@@ -55,13 +56,10 @@ Result<Operation> whole(Connection& connection, Row row) {
   if (!report) return std::unexpected(report.error());
   o.settings = std::move(*settings);
   o.report = std::move(*report);
-  BARTLEBY_TRY(sql::each(
-      connection, "SELECT result, count(*) FROM operation_items WHERE operation = $1 GROUP BY result",
-      [&](Rows& r) {
-        if (const auto result = static_cast<std::size_t>(r.integer(0)); result < kItemResults)
-          o.results[result] = r.integer(1);
-      },
-      o.seq));
+  const auto counted = counted_results(connection, o.seq);
+  if (!counted) return std::unexpected(counted.error());
+  o.results = counted->items;
+  o.last_result = counted->last_change;
   return std::move(o);
 }
 
@@ -173,12 +171,16 @@ Result<bool> move_operation(Connection& connection, Operation& operation, Operat
                             operation.seq, operation.version, static_cast<int>(*to), note,
                             settings_text(operation.settings), time(begins), time(over)));
   if (connection.changes() != 1) return false;
-  if (*to == OperationState::kCancelled)
+  if (*to == OperationState::kCancelled) {
     BARTLEBY_TRY(sql::execute(connection,
                               "UPDATE operation_items SET result = $2, note = 'cancelled', changed_at = $3"
                               " WHERE operation = $1 AND result = $4",
                               operation.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
                               static_cast<int>(ItemResult::kPending)));
+    ItemTally tally;
+    tally.move(operation.seq, ItemResult::kPending, ItemResult::kSkipped, connection.changes());
+    if (!office_mutant(OfficeMutant::kCancelNotCounted)) BARTLEBY_TRY(tally.apply(connection, now));
+  }
   AuditChain audit(connection);
   BARTLEBY_TRY(
       audit.append({0, now, actor.name, std::string(name(cause)), operation.id, std::string(name(operation.state)),
@@ -194,11 +196,19 @@ Result<bool> move_operation(Connection& connection, Operation& operation, Operat
 
 Result<void> settle_items(Connection& connection, std::int64_t letter, std::uint32_t replays, ItemResult result,
                           Timestamp now) {
-  return sql::execute(connection,
-                      "UPDATE operation_items SET result = $3, changed_at = $4 WHERE letter = $1 AND replays = $2"
-                      " AND result IN ($5, $6)",
-                      letter, replays, static_cast<int>(result), ms(now), static_cast<int>(ItemResult::kSent),
-                      static_cast<int>(ItemResult::kUnknown));
+  ItemTally tally;
+  BARTLEBY_TRY(sql::each(
+      connection,
+      "SELECT operation, result FROM operation_items WHERE letter = $1 AND replays = $2 AND result IN ($3, $4)",
+      [&](Rows& row) { tally.move(row.integer(0), static_cast<ItemResult>(row.integer(1)), result); }, letter, replays,
+      static_cast<int>(ItemResult::kSent), static_cast<int>(ItemResult::kUnknown)));
+  BARTLEBY_TRY(sql::execute(connection,
+                            "UPDATE operation_items SET result = $3, changed_at = $4 WHERE letter = $1 AND replays = $2"
+                            " AND result IN ($5, $6)",
+                            letter, replays, static_cast<int>(result), ms(now), static_cast<int>(ItemResult::kSent),
+                            static_cast<int>(ItemResult::kUnknown)));
+  if (office_mutant(OfficeMutant::kOutcomeNotCounted)) return {};
+  return tally.apply(connection, now);
 }
 
 }  // namespace bartleby

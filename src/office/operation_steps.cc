@@ -6,6 +6,7 @@
 #include "codec/json_patch.h"
 #include "codec/json_text.h"
 #include "codec/letter_headers.h"
+#include "office/item_tally.h"
 #include "office/letter_changes.h"
 #include "office/letters.h"
 #include "office/mutants.h"
@@ -42,12 +43,13 @@ Result<std::vector<Item>> items_in(Connection& connection, std::int64_t seq, std
   return items;
 }
 
-Result<void> set_result(Connection& connection, std::int64_t seq, std::int64_t position, ItemResult result,
+Result<void> set_result(Connection& connection, ItemTally& tally, std::int64_t seq, const Item& item, ItemResult result,
                         const std::string& note, Timestamp now) {
+  tally.move(seq, item.result, result);
   return sql::execute(connection,
                       "UPDATE operation_items SET result = $3, note = CASE WHEN $4 = '' THEN note ELSE $4 END,"
                       " changed_at = $5 WHERE operation = $1 AND position = $2",
-                      seq, position, static_cast<int>(result), note, ms(now));
+                      seq, item.position, static_cast<int>(result), note, ms(now));
 }
 
 std::unexpected<Error> moved_on() {
@@ -87,14 +89,16 @@ std::string detail_of(const Operation& operation) {
 
 // Runs `work` in one transaction with the operation as it stands, if it is running and its cursor is `from`.
 Result<void> on_letters(Store& store, std::int64_t seq, std::int64_t from, bool running, Timestamp now,
-                        const std::function<Result<void>(LetterChanges&, const Operation&)>& work) {
+                        const std::function<Result<void>(LetterChanges&, const Operation&, ItemTally&)>& work) {
   // The actor of the changes is whoever asked for the operation, which is known only inside the transaction.
   return store.write([&](Connection& connection) -> Result<void> {
     const auto operation = found(connection, seq);
     if (!operation) return std::unexpected(operation.error());
     if (operation->cursor != from || (running && operation->state != OperationState::kRunning)) return moved_on();
     LetterChanges changes(connection, {operation->actor, operation->reason, ""}, now);
-    BARTLEBY_TRY(work(changes, *operation));
+    ItemTally tally;
+    BARTLEBY_TRY(work(changes, *operation, tally));
+    BARTLEBY_TRY(tally.apply(connection, now));
     return changes.finish();
   });
 }
@@ -127,12 +131,7 @@ Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq) {
     if (!taken) return std::unexpected(taken.error());
     if (*taken && **taken) seen.taken_to = std::max(seen.taken_to, ***taken + 1);
     const bool at_canary = seen.cursor > 0 && seen.cursor == seen.settings.canary;
-    if (seen.cursor < seen.letters && !at_canary) return {};
-    const auto last = sql::one(
-        connection, "SELECT max(changed_at) FROM operation_items WHERE operation = $1",
-        [](Rows& row) { return row.maybe(0); }, seq);
-    if (!last) return std::unexpected(last.error());
-    if (*last && **last) seen.last_result = timestamp_ms(***last);
+    if (seen.cursor >= seen.letters || at_canary) seen.last_result = operation->last_result;
     return {};
   });
   if (!read) return std::unexpected(read.error());
@@ -141,8 +140,9 @@ Result<OperationSeen> look_at_operation(Store& store, std::int64_t seq) {
 
 Result<Dealt> take_letters(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
   Dealt dealt;
-  const auto written =
-      on_letters(store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+  const auto written = on_letters(
+      store, seq, from, true, now,
+      [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
         Connection& connection = changes.connection();
         const auto items = items_in(connection, seq, from, to, ItemResult::kPending);
         if (!items) return std::unexpected(items.error());
@@ -154,7 +154,7 @@ Result<Dealt> take_letters(Store& store, std::int64_t seq, std::int64_t from, st
           if (!changed) return std::unexpected(changed.error());
           const bool taken = changed->result == ChangeResult::kDone;
           ++(taken ? dealt.changed : dealt.skipped);
-          BARTLEBY_TRY(set_result(connection, seq, item.position, taken ? ItemResult::kUnknown : ItemResult::kSkipped,
+          BARTLEBY_TRY(set_result(connection, tally, seq, item, taken ? ItemResult::kUnknown : ItemResult::kSkipped,
                                   taken ? "" : why_not(*changed), now));
         }
         // Nothing to send: it goes on after these.
@@ -174,17 +174,21 @@ Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::
                                 " WHERE operation = $1 AND position = $2",
                                 seq, at->first, at->second.partition.v, at->second.offset.v));
     // An outcome may have come before this: what is known stays.
-    return sql::execute(connection,
-                        "UPDATE operation_items SET result = $4, changed_at = $5 WHERE operation = $1"
-                        " AND position >= $2 AND position < $3 AND result = $6",
-                        seq, from, to, static_cast<int>(ItemResult::kSent), ms(now),
-                        static_cast<int>(ItemResult::kUnknown));
+    BARTLEBY_TRY(sql::execute(connection,
+                              "UPDATE operation_items SET result = $4, changed_at = $5 WHERE operation = $1"
+                              " AND position >= $2 AND position < $3 AND result = $6",
+                              seq, from, to, static_cast<int>(ItemResult::kSent), ms(now),
+                              static_cast<int>(ItemResult::kUnknown)));
+    ItemTally tally;
+    tally.move(seq, ItemResult::kUnknown, ItemResult::kSent, connection.changes());
+    return tally.apply(connection, now);
   });
 }
 
 Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
   return on_letters(
-      store, seq, from, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+      store, seq, from, false, now,
+      [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
         if (operation.state == OperationState::kRunning) return moved_on();
         Connection& connection = changes.connection();
         const bool over = operation.state == OperationState::kCancelled;
@@ -194,7 +198,7 @@ Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::i
           const auto changed = changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
                                               LetterCause::kReturned, {.detail = detail_of(operation)});
           if (!changed) return std::unexpected(changed.error());
-          BARTLEBY_TRY(set_result(connection, seq, item.position, over ? ItemResult::kSkipped : ItemResult::kPending,
+          BARTLEBY_TRY(set_result(connection, tally, seq, item, over ? ItemResult::kSkipped : ItemResult::kPending,
                                   over ? "cancelled" : "", now));
           // It has changed since the plan, but by this operation alone.
           BARTLEBY_TRY(sql::execute(connection,
@@ -206,25 +210,27 @@ Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::i
 }
 
 Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, const std::string& why, Timestamp now) {
-  return on_letters(
-      store, seq, at, false, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
-        Connection& connection = changes.connection();
-        const auto items = items_in(connection, seq, at, at + 1, ItemResult::kUnknown);
-        if (!items) return std::unexpected(items.error());
-        for (const Item& item : *items) {
-          const auto changed = changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
-                                              LetterCause::kReturned, {.detail = detail_of(operation)});
-          if (!changed) return std::unexpected(changed.error());
-          BARTLEBY_TRY(set_result(connection, seq, item.position, ItemResult::kSkipped, why, now));
-        }
-        return move_cursor(connection, seq, at, at + 1);
-      });
+  return on_letters(store, seq, at, false, now,
+                    [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
+                      Connection& connection = changes.connection();
+                      const auto items = items_in(connection, seq, at, at + 1, ItemResult::kUnknown);
+                      if (!items) return std::unexpected(items.error());
+                      for (const Item& item : *items) {
+                        const auto changed =
+                            changes.change(item.letter, {.state = LetterState::kReplaying, .replays = item.replays},
+                                           LetterCause::kReturned, {.detail = detail_of(operation)});
+                        if (!changed) return std::unexpected(changed.error());
+                        BARTLEBY_TRY(set_result(connection, tally, seq, item, ItemResult::kSkipped, why, now));
+                      }
+                      return move_cursor(connection, seq, at, at + 1);
+                    });
 }
 
 Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now) {
   Dealt dealt;
-  const auto written =
-      on_letters(store, seq, from, true, now, [&](LetterChanges& changes, const Operation& operation) -> Result<void> {
+  const auto written = on_letters(
+      store, seq, from, true, now,
+      [&](LetterChanges& changes, const Operation& operation, ItemTally& tally) -> Result<void> {
         constexpr std::array kCauses = {LetterCause::kReplay, LetterCause::kDiscard, LetterCause::kRestore,
                                         LetterCause::kPurge};
         const LetterCause cause = kCauses[static_cast<std::size_t>(operation.kind)];
@@ -240,7 +246,7 @@ Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, st
           if (!changed) return std::unexpected(changed.error());
           const bool done = changed->result == ChangeResult::kDone;
           ++(done ? dealt.changed : dealt.skipped);
-          BARTLEBY_TRY(set_result(connection, seq, item.position, done ? ItemResult::kSucceeded : ItemResult::kSkipped,
+          BARTLEBY_TRY(set_result(connection, tally, seq, item, done ? ItemResult::kSucceeded : ItemResult::kSkipped,
                                   done ? "" : why_not(*changed), now));
         }
         return move_cursor(connection, seq, from, to);
@@ -340,8 +346,12 @@ Result<std::optional<ChangedLetter>> take_back(LetterChanges& changes, const Sto
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET replays = replays + 1 WHERE seq = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection,
                             "UPDATE operation_items SET result = $3, note = 'taken back', changed_at = $4"
-                            " WHERE operation = $1 AND letter = $2",
-                            (*sent)->operation, letter.seq, static_cast<int>(ItemResult::kSkipped), ms(now)));
+                            " WHERE operation = $1 AND letter = $2 AND result = $5",
+                            (*sent)->operation, letter.seq, static_cast<int>(ItemResult::kSkipped), ms(now),
+                            static_cast<int>(ItemResult::kSent)));
+  ItemTally tally;
+  tally.move((*sent)->operation, ItemResult::kSent, ItemResult::kSkipped, connection.changes());
+  BARTLEBY_TRY(tally.apply(connection, now));
   ++changed->letter.replays;
   return std::optional(std::move(*changed));
 }

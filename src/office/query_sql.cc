@@ -50,7 +50,12 @@ class Builder {
     choose_runs();
     if (states_.empty() || runs_.empty()) sql_.nothing = true;
     sql_.exact = exact();
-    if (!sql_.nothing) merge(after, limit);
+    if (after)
+      conditions_ +=
+          " AND (l.died_at, l.seq) < (" + std::to_string(ms(after->died)) + ", " + std::to_string(after->seq) + ")";
+    sql_.runs = std::move(runs_);
+    sql_.conditions = std::move(conditions_);
+    sql_.limit = limit;
     return std::move(sql_);
   }
 
@@ -120,6 +125,7 @@ class Builder {
         break;
       case QueryField::kHeader:
         phrases_.emplace_back(Dialect::TextColumn::kHeaders, t.header + " " + t.text);
+        sql_.headers.emplace_back(t.header, t.text);
         break;
       case QueryField::kText:
         phrases_.emplace_back(Dialect::TextColumn::kAll, t.text);
@@ -150,7 +156,7 @@ class Builder {
       runs_ = {*key_run_};
       return limit_to_shelves_and_states();
     }
-    if (issues_ && issues_->size() * states_.size() <= kMaxRuns) {
+    if (issues_) {
       for (const std::int64_t issue : *issues_)
         for (const std::size_t s : states_)
           runs_.push_back("l.issue = " + std::to_string(issue) + " AND l.state = " + std::to_string(s));
@@ -166,9 +172,7 @@ class Builder {
         for (const std::size_t s : states_)
           if (one->letters[s] > 0)
             runs_.push_back("l.shelf = " + std::to_string(one->shelf.id) + " AND l.state = " + std::to_string(s));
-      if (runs_.size() <= kMaxRuns) return;
-      runs_.clear();
-      conditions_ += " AND l.shelf IN " + shelf_list();
+      return;
     }
     for (const std::size_t s : states_) runs_.push_back("l.state = " + std::to_string(s));
   }
@@ -184,29 +188,18 @@ class Builder {
     return sum;
   }
 
-  void merge(const std::optional<LetterCursor>& after, std::size_t limit) {
-    const std::string rows = std::to_string(limit);
-    std::string from;
-    if (after)
-      from = " AND (l.died_at, l.seq) < (" + std::to_string(ms(after->died)) + ", " + std::to_string(after->seq) + ")";
-    for (const std::string& run : runs_) {
-      if (!sql_.text.empty()) sql_.text += " UNION ALL ";
-      sql_.text += "SELECT seq, died_at FROM (SELECT l.seq, l.died_at FROM letters l WHERE " + run + conditions_ +
-                   from + " ORDER BY l.died_at DESC, l.seq DESC LIMIT " + rows + ") AS run";
-    }
-    sql_.text += " ORDER BY died_at DESC, seq DESC LIMIT " + rows;
-  }
-
   LetterSql text_run(const std::optional<LetterCursor>& after, std::size_t limit) {
     if (key_run_) conditions_ += " AND " + *key_run_;
     limit_to_shelves_and_states();
     sql_.by_text = true;
     sql_.nothing = states_.empty() || (by_shelf_ && shelves_.empty());
     parameter(dialect_.text_query(phrases_));
-    if (after) conditions_ += " AND l.seq < " + std::to_string(after->seq);
-    sql_.text = "SELECT l.seq, l.died_at FROM letters l " + std::string(dialect_.text_join()) + " WHERE " +
-                dialect_.text_condition(static_cast<int>(sql_.parameters.size())) + conditions_ +
-                " ORDER BY l.seq DESC LIMIT " + std::to_string(limit);
+    // By the place in the full-text index, not by the letter's number, which is the same: else all matches are sorted.
+    const std::string place(dialect_.text_place());
+    if (after) conditions_ += " AND " + place + " < " + std::to_string(after->seq);
+    sql_.by_words = "SELECT l.seq, l.died_at FROM letters l " + std::string(dialect_.text_join()) + " WHERE " +
+                    dialect_.text_condition(static_cast<int>(sql_.parameters.size())) + conditions_ + " ORDER BY " +
+                    place + " DESC LIMIT " + std::to_string(limit);
     return std::move(sql_);
   }
 
@@ -226,6 +219,21 @@ class Builder {
 };
 
 }  // namespace
+
+std::string LetterSql::text(std::size_t statement, const std::optional<LetterCursor>& above) const {
+  if (by_text) return by_words;
+  const std::string rows = std::to_string(limit);
+  std::string more = conditions;
+  if (above)
+    more += " AND (l.died_at, l.seq) > (" + std::to_string(ms(above->died)) + ", " + std::to_string(above->seq) + ")";
+  std::string sql;
+  for (std::size_t i = statement * kMaxRuns; i < std::min((statement + 1) * kMaxRuns, runs.size()); ++i) {
+    if (!sql.empty()) sql += " UNION ALL ";
+    sql += "SELECT seq, died_at FROM (SELECT l.seq, l.died_at FROM letters l WHERE " + runs[i] + more +
+           " ORDER BY l.died_at DESC, l.seq DESC LIMIT " + rows + ") AS run";
+  }
+  return sql + " ORDER BY died_at DESC, seq DESC LIMIT " + rows;
+}
 
 LetterSql letter_sql(const Query& query, const QueryFacts& facts, const Dialect& dialect,
                      const std::optional<LetterCursor>& after, std::size_t limit) {

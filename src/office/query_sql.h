@@ -1,8 +1,9 @@
 // A query as SQL that walks indexes: a pure function of the query and of a few facts that are looked up before.
 //
-// Shelves, issues and states are resolved to numbers first; what is left is a handful of runs of an index, each in the
-// order of death, merged. A text search is one run of the full-text index, in the order of arrival. Numbers stand in
-// the text, words and bytes are parameters.
+// Shelves, issues and states are resolved to numbers first; what is left are runs of an index, each in the order of
+// death: some of them are one statement, and whoever reads merges the statements. A text search is one run of the
+// full-text index, in the order of arrival. Headers are found by their words; whether one is that very header must be
+// looked up. Numbers stand in the text, words and bytes are parameters.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@
 
 namespace bartleby {
 
-constexpr std::size_t kMaxRuns = 64;  // merged; above it the states' indexes are walked and the rest is compared
+constexpr std::size_t kMaxRuns = 64;  // of one statement
 
 struct CountedShelf {
   Shelf shelf;
@@ -49,10 +50,19 @@ using SqlParameter = std::variant<std::string, SqlBytes>;
 
 struct LetterSql {
   bool nothing = false;  // no letter can match: there is no statement
-  bool by_text = false;  // ordered by arrival
-  std::string text;      // answers with seq, died_at
+  bool by_text = false;  // ordered by arrival; one statement
   std::vector<SqlParameter> parameters;
-  std::optional<std::int64_t> exact;  // how many match in all, where counters say it
+  std::optional<std::int64_t> exact;                         // how many match in all, where counters say it
+  std::vector<std::pair<std::string, std::string>> headers;  // that what is found must have, by name and value
+
+  std::size_t statements() const { return nothing ? 0 : by_text ? 1 : (runs.size() + kMaxRuns - 1) / kMaxRuns; }
+  // Answers with seq and died_at, in order, at most `limit`. `above`: only what comes before this one in the list.
+  std::string text(std::size_t statement, const std::optional<LetterCursor>& above = {}) const;
+
+  // ---- What it is made of
+  std::vector<std::string> runs;
+  std::string conditions, by_words;
+  std::size_t limit = 0;
 };
 
 LetterSql letter_sql(const Query& query, const QueryFacts& facts, const Dialect& dialect,

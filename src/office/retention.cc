@@ -1,8 +1,12 @@
 #include "office/retention.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "office/archive_upkeep.h"
 #include "office/archives.h"
+#include "office/audit.h"
+#include "office/item_tally.h"
 #include "office/lease.h"
 #include "office/letter_changes.h"
 #include "office/letters.h"
@@ -12,8 +16,15 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kSlice = 500;
-constexpr int kSlices = 200;  // of one dlq in one round: the rest comes with the next
+constexpr int kSlices = 200;                // of one dlq in one round: the rest comes with the next
+constexpr std::int64_t kItemSlice = 10000;  // of an operation that is forgotten
+constexpr std::size_t kArchivesAtOnce = 100;
 constexpr Duration kLease{std::chrono::minutes(10)};
+
+struct Ended {
+  std::int64_t seq;
+  std::string id;
+};
 
 Actor actor(std::string reason) { return {"office", std::move(reason), ""}; }
 
@@ -91,10 +102,83 @@ Result<void> purge_discarded(Store& store, Timestamp now, RetentionReport& repor
   return {};
 }
 
+// Ended before and waiting for nothing.
+Result<std::optional<Ended>> ended_operation(Store& store, Timestamp before) {
+  std::optional<Ended> found;
+  BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
+    auto one = sql::one(
+        connection,
+        "SELECT o.seq, o.id FROM operations o WHERE o.ended_at IS NOT NULL AND o.ended_at < $1 AND NOT EXISTS(SELECT 1"
+        " FROM operation_results r WHERE r.operation = o.seq AND r.result IN ($2, $3) AND r.items > 0)"
+        " ORDER BY o.ended_at LIMIT 1",
+        [](Rows& row) { return Ended{row.integer(0), row.text(1)}; }, ms(before), static_cast<int>(ItemResult::kSent),
+        static_cast<int>(ItemResult::kUnknown));
+    if (!one) return std::unexpected(one.error());
+    found = std::move(*one);
+    return {};
+  }));
+  return found;
+}
+
+// True: nothing of it is left.
+Result<bool> forget_some(Store& store, const Ended& ended, std::int64_t slice, Timestamp now) {
+  bool gone = false;
+  const auto written = store.write([&](Connection& connection) -> Result<void> {
+    gone = false;
+    const auto counted = counted_results(connection, ended.seq);
+    if (!counted) return std::unexpected(counted.error());
+    for (std::size_t result = 0; result < kItemResults; ++result) {
+      if (counted->items[result] == 0) continue;
+      BARTLEBY_TRY(sql::execute(connection,
+                                "DELETE FROM operation_items WHERE operation = $1 AND position IN (SELECT position FROM"
+                                " operation_items WHERE operation = $1 AND result = $2 ORDER BY position LIMIT $3)",
+                                ended.seq, result, slice));
+      return sql::execute(connection,
+                          "UPDATE operation_results SET items = items - $3 WHERE operation = $1 AND result = $2",
+                          ended.seq, result, connection.changes());
+    }
+    gone = true;
+    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operation_results WHERE operation = $1", ended.seq));
+    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operations WHERE seq = $1", ended.seq));
+    AuditChain audit(connection);
+    BARTLEBY_TRY(
+        audit.append({0, now, "office", "forget", ended.id, "", "", "its time after its end is over", "", ""}));
+    return audit.finish();
+  });
+  if (!written) return std::unexpected(written.error());
+  return gone;
+}
+
 }  // namespace
 
-Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& rule_of, const std::string& holder,
-                                  Timestamp now) {
+std::optional<Timestamp> expires_at(const StoredLetter& letter, const DlqRule& rule) {
+  if (letter.state == LetterState::kDiscarded) return letter.undo_until;
+  if (letter.state != LetterState::kOpen && letter.state != LetterState::kResolved) return std::nullopt;
+  if (!rule.keep || rule.dlq_class == DlqClass::kFinancial) return std::nullopt;
+  return std::max(letter.died_at, letter.changed_at) + *rule.keep;
+}
+
+Result<std::size_t> forget_operations(Store& store, Timestamp before, int most, std::int64_t slice, Timestamp now) {
+  std::size_t forgotten = 0;
+  std::optional<Ended> at;
+  for (int i = 0; i < most; ++i) {
+    if (!at) {
+      auto found = ended_operation(store, before);
+      if (!found) return std::unexpected(found.error());
+      if (!*found) break;
+      at = std::move(*found);
+    }
+    const auto gone = forget_some(store, *at, slice, now);
+    if (!gone) return std::unexpected(gone.error());
+    if (!*gone) continue;
+    ++forgotten;
+    at.reset();
+  }
+  return forgotten;
+}
+
+Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations,
+                                  const std::string& holder, Timestamp now) {
   RetentionReport report;
   const auto ours = take_lease(store, kRetentionLease, holder, now, kLease);
   if (!ours) return std::unexpected(ours.error());
@@ -120,6 +204,14 @@ Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& 
     BARTLEBY_TRY(purge_old(store, dlq.name, LetterState::kResolved, before, now, report));
   }
   BARTLEBY_TRY(purge_discarded(store, now, report));
+  const auto forgotten = forget_operations(store, now - operations, kSlices, kItemSlice, now);
+  if (!forgotten) return std::unexpected(forgotten.error());
+  report.operations = *forgotten;
+  auto upkeep = tidy_archives(store, archive, kArchivesAtOnce, now);
+  if (!upkeep) return std::unexpected(upkeep.error());
+  report.rewritten = upkeep->rewritten;
+  report.removed = upkeep->removed;
+  report.damaged = std::move(upkeep->damaged);
   BARTLEBY_TRY(release_lease(store, kRetentionLease, holder));
   return report;
 }

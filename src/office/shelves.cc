@@ -1,5 +1,7 @@
 #include "office/shelves.h"
 
+#include <set>
+
 #include "office/sql.h"
 
 namespace bartleby {
@@ -25,7 +27,22 @@ std::string consumer_without_channel(const ShelfLabel& label) {
   return label.group.empty() ? channel_of(label) : label.group;
 }
 
-std::string consumer_of(const ShelfLabel& label) { return channel_of(label) + "." + consumer_without_channel(label); }
+std::string consumer_of(const ShelfLabel& label) {
+  const std::string channel = channel_of(label);
+  return channel + (label.group.starts_with(channel + ".") ? "." : "/") + consumer_without_channel(label);
+}
+
+std::map<std::string, std::string> shown_consumers(const std::map<std::string, std::string>& channels) {
+  std::map<std::string, std::string> shown;
+  std::set<std::pair<std::string, std::string>> taken;
+  // In the order of ids `.` comes before `/`: a consumer of the channel keeps the plain name.
+  for (const auto& [consumer, channel] : channels) {
+    std::string id = consumer.substr(channel.size() + 1);
+    while (!taken.insert({channel, id}).second) id.insert(0, "/");
+    shown[consumer] = std::move(id);
+  }
+  return shown;
+}
 
 Result<Shelf> Shelves::shelf(Connection& connection, const ShelfLabel& label) {
   if (const auto found = known_.find(label); found != known_.end()) return found->second;

@@ -18,13 +18,18 @@ constexpr std::size_t kMaxShelves = 10000;
 struct Shelf {
   std::int64_t id = 0;
   ShelfLabel label;
-  std::string consumer;  // the consumer's id inside: `{topic}.{consumer}`
+  std::string consumer;  // the consumer's id inside
 };
 
-// In the words of channels: a channel is a topic, a consumer a group on it. What has no origin is its dlq's.
+// In the words of channels: a channel is a topic, a consumer a group on it. What has no origin is its dlq's. The id
+// inside is one in all channels: `{channel}.{id}` for a group of that name, which is how consumers of channels are
+// called, and `{channel}/{group}` for every other.
 std::string consumer_of(const ShelfLabel& label);
 std::string channel_of(const ShelfLabel& label);
 std::string consumer_without_channel(const ShelfLabel& label);
+// How consumers are shown, by the id inside (given with their channels): without the channel. Where the groups `x` and
+// `{channel}.x` both read a channel, the first is shown as `/x`.
+std::map<std::string, std::string> shown_consumers(const std::map<std::string, std::string>& channels);
 
 class Shelves {
  public:

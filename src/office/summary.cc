@@ -1,9 +1,12 @@
 #include "office/summary.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
+#include "model/letter_state.h"
 #include "office/lease.h"
-#include "office/letters.h"
+#include "office/shelves.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -11,116 +14,184 @@ namespace {
 
 constexpr Duration kLease{std::chrono::minutes(5)};
 
-using Counts = std::array<std::int64_t, kLetterStates>;
+using Counts = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;  // by shelf and state
 
-Result<Counts> count_shelf(Connection& connection, std::int64_t shelf) {
-  Counts counts{};
-  BARTLEBY_TRY(sql::each(
-      connection, "SELECT state, count(*) FROM letters WHERE shelf = $1 GROUP BY state",
-      [&](Rows& row) { counts.at(static_cast<std::size_t>(row.integer(0))) = row.integer(1); }, shelf));
-  return counts;
-}
-
-Result<Counts> counters_of(Connection& connection, std::int64_t shelf) {
-  Counts counts{};
-  BARTLEBY_TRY(sql::each(
-      connection, "SELECT state, letters FROM counters WHERE shelf = $1",
-      [&](Rows& row) { counts.at(static_cast<std::size_t>(row.integer(0))) = row.integer(1); }, shelf));
-  return counts;
-}
-
-Result<std::int64_t> open_of_consumer(Connection& connection, const std::string& consumer) {
-  auto sum = sql::one(
-      connection,
-      "SELECT coalesce(sum(c.letters), 0) FROM shelves s JOIN counters c ON c.shelf = s.id AND c.state = 0"
-      " WHERE s.consumer = $1",
-      [](Rows& row) { return row.integer(0); }, consumer);
-  if (!sum) return std::unexpected(sum.error());
-  return sum->value_or(0);
-}
-
-Result<std::int64_t> summary_of(Connection& connection, const std::string& consumer) {
-  auto count = sql::one(
-      connection, "SELECT dead_count FROM dlq_summary WHERE consumerId = $1", [](Rows& row) { return row.integer(0); },
-      consumer);
-  if (!count) return std::unexpected(count.error());
-  return count->value_or(0);
-}
-
-// Whether counters and rows of a shelf, or its consumer's summary, differ in this snapshot.
-Result<bool> differs(Connection& connection, const Shelf& shelf) {
-  const auto rows = count_shelf(connection, shelf.id), counters = counters_of(connection, shelf.id);
-  if (!rows) return std::unexpected(rows.error());
-  if (!counters) return std::unexpected(counters.error());
-  if (*rows != *counters) return true;
-  const auto open = open_of_consumer(connection, shelf.consumer), summary = summary_of(connection, shelf.consumer);
-  if (!open) return std::unexpected(open.error());
-  if (!summary) return std::unexpected(summary.error());
-  return *open != *summary;
-}
-
-Result<void> repair(Connection& connection, const Shelf& shelf, Timestamp now) {
-  const auto rows = count_shelf(connection, shelf.id);
-  if (!rows) return std::unexpected(rows.error());
-  for (std::size_t state = 0; state < kLetterStates; ++state)
-    BARTLEBY_TRY(sql::execute(connection,
-                              "INSERT INTO counters(shelf, state, letters) VALUES($1, $2, $3)"
-                              " ON CONFLICT(shelf, state) DO UPDATE SET letters = excluded.letters",
-                              shelf.id, state, (*rows)[state]));
-  const auto open = open_of_consumer(connection, shelf.consumer);
-  if (!open) return std::unexpected(open.error());
-  return sql::execute(
-      connection,
-      "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"
-      " VALUES($1, $2, $3, $3, $4, $5) ON CONFLICT(consumerId) DO UPDATE SET dead_count = excluded.dead_count",
-      shelf.consumer, consumer_without_channel(shelf.label), channel_of(shelf.label), *open, ms(now));
-}
-
-Result<SummaryCheck> check_all(Store& store, Timestamp now) {
-  SummaryCheck check;
-  std::vector<Shelf> shelves;
-  BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
-    auto all = all_shelves(connection);
-    if (!all) return std::unexpected(all.error());
-    shelves = std::move(*all);
-    return {};
+Result<Counts> counts_in(Connection& connection, std::string_view statement) {
+  Counts counts;
+  BARTLEBY_TRY(sql::each(connection, statement, [&](Rows& row) {
+    if (row.integer(2) != 0) counts[{row.integer(0), row.integer(1)}] = row.integer(2);
   }));
-  for (const Shelf& shelf : shelves) {
-    bool wrong = false;
-    ++check.shelves;
-    BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
-      auto found = differs(connection, shelf);
-      if (!found) return std::unexpected(found.error());
-      wrong = *found;
-      return {};
-    }));
-    if (!wrong) continue;
-    ++check.drift;
-    BARTLEBY_TRY(store.write([&](Connection& connection) { return repair(connection, shelf, now); }));
+  return counts;
+}
+
+Result<void> set_counters(Connection& connection, const Counts& counts) {
+  BARTLEBY_TRY(sql::execute(connection, "DELETE FROM counters"));
+  for (const auto& [where, letters] : counts)
+    BARTLEBY_TRY(sql::execute(connection, "INSERT INTO counters(shelf, state, letters) VALUES($1, $2, $3)", where.first,
+                              where.second, letters));
+  return {};
+}
+
+// The summary as it should be. Answers with how many consumers differed, which are right afterwards.
+Result<std::int64_t> set_summary(Connection& connection, const Counts& counts, Timestamp now) {
+  struct Due {
+    ShelfLabel label;
+    std::int64_t open = 0;
+  };
+  std::map<std::string, Due> due;
+  const auto shelves = all_shelves(connection);
+  if (!shelves) return std::unexpected(shelves.error());
+  for (const Shelf& shelf : *shelves) {
+    Due& one = due[shelf.consumer];
+    one.label = shelf.label;
+    const auto found = counts.find({shelf.id, static_cast<std::int64_t>(LetterState::kOpen)});
+    if (found != counts.end()) one.open += found->second;
   }
-  BARTLEBY_TRY(store.write([&](Connection& connection) {
-    return sql::execute(connection, "UPDATE dlq_summary SET last_checked_at = $1", ms(now));
-  }));
+  std::map<std::string, std::int64_t> there;
+  BARTLEBY_TRY(sql::each(connection, "SELECT consumerId, dead_count FROM dlq_summary",
+                         [&](Rows& row) { there[row.text(0)] = row.integer(1); }));
+  std::int64_t differed = 0;
+  for (const auto& [consumer, one] : due) {
+    const auto found = there.find(consumer);
+    if (found == there.end() ? one.open == 0 : found->second == one.open) continue;
+    ++differed;
+    BARTLEBY_TRY(sql::execute(
+        connection,
+        "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"
+        " VALUES($1, $2, $3, $3, $4, $5) ON CONFLICT(consumerId) DO UPDATE SET dead_count = excluded.dead_count",
+        consumer, consumer_without_channel(one.label), channel_of(one.label), one.open, ms(now)));
+  }
+  for (const auto& [consumer, count] : there) {
+    if (count == 0 || due.contains(consumer)) continue;
+    ++differed;
+    BARTLEBY_TRY(sql::execute(connection, "UPDATE dlq_summary SET dead_count = 0 WHERE consumerId = $1", consumer));
+  }
+  return differed;
+}
+
+Result<void> set_walk(Connection& connection, std::int64_t walked_to) {
+  return sql::execute(connection, "UPDATE summary_walk SET walked_to = $1 WHERE one = 1", walked_to);
+}
+
+Result<void> forget_walk(Connection& connection) {
+  BARTLEBY_TRY(sql::execute(connection, "DELETE FROM walked"));
+  return set_walk(connection, 0);
+}
+
+// The end of a walk: what was walked is what there is.
+Result<void> compare(Connection& connection, SummaryCheck& check, Timestamp now) {
+  const auto walked = counts_in(connection, "SELECT shelf, state, letters FROM walked");
+  if (!walked) return std::unexpected(walked.error());
+  // Somebody edited letters behind the walk: it proves nothing, and begins again.
+  if (std::ranges::any_of(*walked, [](const auto& one) { return one.second < 0; })) return forget_walk(connection);
+  const auto counters = counts_in(connection, "SELECT shelf, state, letters FROM counters");
+  if (!counters) return std::unexpected(counters.error());
+  if (*walked != *counters) {
+    std::set<std::int64_t> shelves;
+    for (const Counts* side : {&*walked, &*counters})
+      for (const auto& [where, letters] : *side) {
+        const Counts& other = side == &*walked ? *counters : *walked;
+        const auto found = other.find(where);
+        if (found == other.end() || found->second != letters) shelves.insert(where.first);
+      }
+    check.drift += static_cast<std::int64_t>(shelves.size());
+    BARTLEBY_TRY(set_counters(connection, *walked));
+  }
+  const auto differed = set_summary(connection, *walked, now);
+  if (!differed) return std::unexpected(differed.error());
+  check.drift += *differed;
+  check.compared = true;
+  BARTLEBY_TRY(sql::execute(connection, "UPDATE dlq_summary SET last_checked_at = $1", ms(now)));
+  return forget_walk(connection);
+}
+
+// False: the walk has come to its end.
+Result<bool> walk_on(Store& store, SummaryCheck& check, std::int64_t slice, Timestamp now) {
+  SummaryCheck after;
+  const auto written = store.write([&](Connection& connection) -> Result<void> {
+    after = check;
+    const auto from = sql::one(connection, "SELECT walked_to FROM summary_walk WHERE one = 1",
+                               [](Rows& row) { return row.integer(0); });
+    if (!from) return std::unexpected(from.error());
+    std::int64_t to = from->value_or(0), letters = 0;
+    Counts counts;
+    BARTLEBY_TRY(sql::each(
+        connection, "SELECT seq, shelf, state FROM letters WHERE seq > $1 ORDER BY seq LIMIT $2",
+        [&](Rows& row) {
+          to = row.integer(0);
+          ++counts[{row.integer(1), row.integer(2)}];
+          ++letters;
+        },
+        to, slice));
+    for (const auto& [where, more] : counts)
+      BARTLEBY_TRY(sql::execute(connection,
+                                "INSERT INTO walked(shelf, state, letters) VALUES($1, $2, $3)"
+                                " ON CONFLICT(shelf, state) DO UPDATE SET letters = walked.letters + excluded.letters",
+                                where.first, where.second, more));
+    after.letters += letters;
+    if (letters < slice) return compare(connection, after, now);
+    return set_walk(connection, to);
+  });
+  if (!written) return std::unexpected(written.error());
+  const bool more = !after.compared;
+  check = after;
+  return more;
+}
+
+// Whether there are letters that no summary knows of.
+Result<bool> is_empty(Connection& connection) {
+  const auto number = [](Rows& row) { return row.integer(0); };
+  const auto summary = sql::one(connection, "SELECT 1 FROM dlq_summary LIMIT 1", number);
+  if (!summary) return std::unexpected(summary.error());
+  const auto letter = sql::one(connection, "SELECT 1 FROM letters LIMIT 1", number);
+  if (!letter) return std::unexpected(letter.error());
+  return !*summary && letter->has_value();
+}
+
+Result<void> bootstrap(Connection& connection, Timestamp now) {
+  const auto counts = counts_in(connection, "SELECT shelf, state, count(*) FROM letters GROUP BY shelf, state");
+  if (!counts) return std::unexpected(counts.error());
+  BARTLEBY_TRY(set_counters(connection, *counts));
+  if (const auto set = set_summary(connection, *counts, now); !set) return std::unexpected(set.error());
+  return forget_walk(connection);
+}
+
+Result<SummaryCheck> check_now(Store& store, Timestamp now, const WalkLimits& limits) {
+  SummaryCheck check;
+  const auto begun = store.write([&](Connection& connection) -> Result<void> {
+    const auto empty = is_empty(connection);
+    if (!empty) return std::unexpected(empty.error());
+    check.bootstrapped = *empty;
+    if (*empty) BARTLEBY_TRY(bootstrap(connection, now));
+    // Before the walk: who fails on the way does not try again at once.
+    return sql::execute(connection, "UPDATE summary_walk SET ran_at = $1 WHERE one = 1", ms(now));
+  });
+  if (!begun) return std::unexpected(begun.error());
+  for (int i = 0; i < limits.slices; ++i) {
+    const auto more = walk_on(store, check, limits.slice, now);
+    if (!more) return std::unexpected(more.error());
+    if (!*more) break;
+  }
   return check;
 }
 
 }  // namespace
 
-Result<SummaryCheck> check_summary(Store& store, const std::string& holder, Timestamp now, Duration interval) {
+Result<SummaryCheck> check_summary(Store& store, const std::string& holder, Timestamp now, Duration interval,
+                                   const WalkLimits& limits) {
   const auto ours = take_lease(store, kSummaryLease, holder, now, kLease);
   if (!ours) return std::unexpected(ours.error());
   if (!*ours) return SummaryCheck{.skipped = true};
-  std::optional<std::int64_t> last;
+  std::int64_t last = 0;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
-    // The oldest, not the newest: a consumer that was added since has never been checked.
-    auto oldest =
-        sql::one(connection, "SELECT min(last_checked_at) FROM dlq_summary", [](Rows& row) { return row.maybe(0); });
-    if (!oldest) return std::unexpected(oldest.error());
-    if (*oldest) last = **oldest;
+    const auto ran =
+        sql::one(connection, "SELECT ran_at FROM summary_walk WHERE one = 1", [](Rows& row) { return row.integer(0); });
+    if (!ran) return std::unexpected(ran.error());
+    last = ran->value_or(0);
     return {};
   }));
   Result<SummaryCheck> check = SummaryCheck{.skipped = true};
-  if (!last || *last + interval.count() <= ms(now)) check = check_all(store, now);
+  if (last + interval.count() <= ms(now)) check = check_now(store, now, limits);
   BARTLEBY_TRY(release_lease(store, kSummaryLease, holder));
   return check;
 }

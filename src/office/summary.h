@@ -1,8 +1,10 @@
 // The background check of counts: compares counters and `dlq_summary` with the letters, repairs and reports drift.
 //
-// Counts are exact without it (Tally); it is the second line, for a file that somebody has edited. One office at a time
-// by a lease, skipped if the last check is younger than the interval. Shelf by shelf, each compared within one
-// snapshot, so nobody who writes waits for it; only what differs is counted again in a transaction that writes.
+// Counts are exact without it (Tally); it is the second line, for a file that somebody has edited. It walks the letters
+// by number, a slice in each transaction and a bounded number of slices in each run, and keeps what it has counted so
+// far (table `walked`), which Tally carries on for letters behind the walk. So at the end of a walk, which may take
+// many runs, what was walked is what there is, and is compared in that very transaction. One office at a time by a
+// lease; skipped if the last run is younger than the interval. An empty summary beside letters is filled at once.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +18,19 @@ namespace bartleby {
 constexpr const char* kSummaryLease = "dlq-summary-updater";
 
 struct SummaryCheck {
-  bool skipped = false;      // somebody else does it, or it was done lately
-  std::int64_t shelves = 0;  // compared
-  std::int64_t drift = 0;    // counters that were wrong, and are right now
+  bool skipped = false;       // somebody else does it, or it was done lately
+  bool bootstrapped = false;  // there was no summary: everything was counted, once
+  bool compared = false;      // a walk came to its end
+  std::int64_t letters = 0;   // walked in this run
+  std::int64_t drift = 0;     // counters that were wrong, and are right now
 };
 
-Result<SummaryCheck> check_summary(Store& store, const std::string& holder, Timestamp now, Duration interval);
+struct WalkLimits {
+  std::int64_t slice = 10000;  // letters of one transaction
+  int slices = 100;            // of one run
+};
+
+Result<SummaryCheck> check_summary(Store& store, const std::string& holder, Timestamp now, Duration interval,
+                                   const WalkLimits& limits = {});
 
 }  // namespace bartleby

@@ -5,6 +5,7 @@
 #include "codec/utf8.h"
 #include "office/mutants.h"
 #include "office/operation_row.h"
+#include "office/sink_queue.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -72,12 +73,14 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
   now_ = now;
   report_ = {};
   tally_ = {};
+  sinks_ = sinks_of_ ? sinks_of_(batch.dlq.topic) : std::vector<std::string>();
   const bool apart = office_mutant(OfficeMutant::kPositionBeforeLetters);
   if (apart) BARTLEBY_TRY(store_.write([&](Connection& connection) { return move_position(connection, batch); }));
   auto written = store_.write([&](Connection& connection) -> Result<void> {
     audit_.emplace(connection);
     if (!apart) BARTLEBY_TRY(move_position(connection, batch));
     if (batch.letters.empty()) return {};
+    BARTLEBY_TRY(follow_feeds(connection, batch.dlq.topic, sinks_));
     const auto first = sql::take_numbers(connection, "letter", static_cast<std::int64_t>(batch.letters.size()));
     if (!first) return std::unexpected(first.error());
     std::int64_t seq = *first;
@@ -195,7 +198,8 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, cons
   issues_.count(*issue, died, now_);
   BARTLEBY_TRY(put_payload(connection, seq, l.replays, arrival, bytes));
   BARTLEBY_TRY(put_words(connection, seq, arrival));
-  tally_.move(*shelf, *issue, std::nullopt, LetterState::kOpen);
+  tally_.move(*shelf, *issue, seq, std::nullopt, LetterState::kOpen);
+  BARTLEBY_TRY(queue_letter(connection, seq, arrival.published_at, sinks_));
   return true;
 }
 
@@ -237,22 +241,24 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
       "UPDATE letters SET state = $21, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
       " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, timestamp = $11,"
       " size = $12, payload_hash = $13, payload_life = $2, instance = $14, error_type = $15, error_message = $16,"
-      " first_failure_at = $17, died_at = $18, changed_at = $19, key_hash = $20, undo_until = NULL WHERE seq = $1",
+      " first_failure_at = $17, died_at = $18, changed_at = $19, key_hash = $20, dialect = $22, undo_until = NULL"
+      " WHERE seq = $1",
       old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
       l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
       l.origin ? std::optional(l.origin->offset.v) : std::nullopt, stored(l.timestamp), l.size, Blob{hash_of(bytes)},
       l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_),
-      key_hash(arrival.payload), static_cast<int>(to)));
+      key_hash(arrival.payload), static_cast<int>(to), l.dialect));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
                             Blob{l.key ? std::string_view(*l.key) : std::string_view()}));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));
   BARTLEBY_TRY(sql::execute(connection, connection.dialect().text_delete(), old.seq));
   BARTLEBY_TRY(put_words(connection, old.seq, arrival));
   BARTLEBY_TRY(settle_items(connection, old.seq, old.replays, ItemResult::kCameBack, now_));
-  tally_.move(row.shelf, old.issue, old.state, std::nullopt);
-  tally_.move(*shelf, *issue, std::nullopt, to);
+  tally_.move(row.shelf, old.issue, old.seq, old.state, std::nullopt);
+  tally_.move(*shelf, *issue, old.seq, std::nullopt, to);
   BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,
                                std::string(name(old.state)), std::string(name(to)), "", "", ""}));
+  BARTLEBY_TRY(queue_letter(connection, old.seq, arrival.published_at, sinks_));
   ++report_.came_back;
   return {};
 }

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "office/arrival.h"
@@ -42,7 +44,10 @@ struct IntakeReport {
 
 class TakeIn {
  public:
-  explicit TakeIn(Store& store, std::string cluster) : store_(store), cluster_(std::move(cluster)) {}
+  // `sinks_of`: who else gets the letters of a dlq, by name.
+  using SinksOf = std::function<std::vector<std::string>(const std::string& dlq)>;
+  explicit TakeIn(Store& store, std::string cluster, SinksOf sinks_of = {})
+      : store_(store), cluster_(std::move(cluster)), sinks_of_(std::move(sinks_of)) {}
 
   Result<IntakeReport> store(const IntakeBatch& batch, Timestamp now);
   Result<std::optional<IntakePosition>> position(const TopicPartition& dlq);
@@ -57,12 +62,14 @@ class TakeIn {
 
   Store& store_;
   const std::string cluster_;
+  const SinksOf sinks_of_;
   Shelves shelves_;
   IssueBook issues_;
   // ---- Of the batch that is being stored
   IntakeReport report_;
   Tally tally_;
   std::optional<AuditChain> audit_;
+  std::vector<std::string> sinks_;
   Timestamp now_{};
 };
 

@@ -1,5 +1,6 @@
 #include "office/tally.h"
 
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -14,7 +15,8 @@ Result<void> must_change_one(Connection& connection, Result<void> ran, std::stri
 
 }  // namespace
 
-void Tally::add(const Shelf& shelf, std::int64_t issue, LetterState state, std::int64_t delta) {
+void Tally::add(const Shelf& shelf, std::int64_t issue, std::int64_t letter, LetterState state, std::int64_t delta) {
+  moved_.push_back({letter, shelf.id, state, delta});
   shelves_[{shelf.id, state}] += delta;
   if (state != LetterState::kOpen) return;
   issues_[issue] += delta;
@@ -23,13 +25,31 @@ void Tally::add(const Shelf& shelf, std::int64_t issue, LetterState state, std::
   summary.label = shelf.label;
 }
 
-void Tally::move(const Shelf& shelf, std::int64_t issue, std::optional<LetterState> from,
+void Tally::move(const Shelf& shelf, std::int64_t issue, std::int64_t letter, std::optional<LetterState> from,
                  std::optional<LetterState> to) {
-  if (from) add(shelf, issue, *from, -1);
-  if (to && *to != LetterState::kGone) add(shelf, issue, *to, +1);
+  if (from) add(shelf, issue, letter, *from, -1);
+  if (to && *to != LetterState::kGone) add(shelf, issue, letter, *to, +1);
+}
+
+// What the walk found may be wrong where somebody has edited the file; it never stops those who change letters.
+Result<void> Tally::follow_walk(Connection& connection) const {
+  const auto walked_to = sql::one(connection, "SELECT walked_to FROM summary_walk WHERE one = 1",
+                                  [](Rows& row) { return row.integer(0); });
+  if (!walked_to) return std::unexpected(walked_to.error());
+  std::map<std::pair<std::int64_t, LetterState>, std::int64_t> walked;
+  for (const Moved& one : moved_)
+    if (one.letter <= walked_to->value_or(0)) walked[{one.shelf, one.state}] += one.delta;
+  for (const auto& [where, delta] : walked)
+    if (delta != 0)
+      BARTLEBY_TRY(sql::execute(connection,
+                                "INSERT INTO walked(shelf, state, letters) VALUES($1, $2, $3)"
+                                " ON CONFLICT(shelf, state) DO UPDATE SET letters = walked.letters + excluded.letters",
+                                where.first, static_cast<int>(where.second), delta));
+  return {};
 }
 
 Result<void> Tally::apply(Connection& connection, Timestamp now) {
+  if (!moved_.empty() && !office_mutant(OfficeMutant::kWalkNotFollowed)) BARTLEBY_TRY(follow_walk(connection));
   for (const auto& [where, delta] : shelves_) {
     const auto state = static_cast<int>(where.second);
     if (delta > 0)
@@ -65,6 +85,7 @@ Result<void> Tally::apply(Connection& connection, Timestamp now) {
       BARTLEBY_TRY(must_change_one(
           connection, sql::execute(connection, "UPDATE issues SET open = open + $2 WHERE seq = $1", issue, delta),
           "open letters of an issue"));
+  moved_.clear();
   shelves_.clear();
   consumers_.clear();
   issues_.clear();

@@ -182,6 +182,12 @@ class Member {
 
   virtual const std::string& transactional_id() const = 0;
 
+  // From now on a poll hands out records until it has so many, in whole slices; 0: none. Other events come as before.
+  virtual void limit_records(std::size_t /*per_poll*/) {}
+
+  // What was handed out and is not needed any more: its memory may be filled again.
+  virtual void reuse(std::vector<LogRecord> /*records*/) {}
+
   // Any thread: ends a poll that waits, or the next one that would.
   virtual void wake() = 0;
 
@@ -203,6 +209,10 @@ struct TopicSpec {
   std::optional<Duration> retention;
   std::optional<std::uint64_t> retention_bytes;
   std::size_t max_message = 1024 * 1024;
+  // For one that is made, where the broker knows such things:
+  bool forever = false;       // no retention, whatever is usual there
+  std::int32_t replicas = 0;  // or as many as it has brokers; 0: as many as usual
+  std::string compression{};  // empty: as usual
 };
 
 // Where a record landed.

@@ -50,6 +50,13 @@ struct AttemptIn {
   std::string token;                   // `at_…`: names this attempt to people and other processes
   std::atomic<bool> cancelled{false};  // nobody waits for the answer any more
 
+  // For the next message, by the one thread that knows it.
+  void reuse() {
+    id.clear();
+    replay_of.reset();
+    std::construct_at(&id_once_);
+  }
+
  private:
   mutable std::once_flag id_once_;
 };
@@ -61,6 +68,13 @@ class Handler {
   virtual ~Handler() = default;
 
   virtual void start(std::shared_ptr<AttemptIn> attempt, Answer answer) = 0;
+
+  // Code that is over when it returns to the caller, and keeps nothing of the attempt, may be run by `run_now`.
+  virtual bool immediate() const { return false; }
+  // Only if it is. Nothing: handled, and nothing else to say about it.
+  virtual std::optional<Decision> run_now(const AttemptIn& /*attempt*/) { return Decision::not_run(); }
+  // No further `run_now` follows at once: what was kept from one to the next is given up.
+  virtual void end_turn() {}
 
   // Where the code runs inside this process a message can kill it, and the runtime keeps evidence.
   virtual bool in_process() const = 0;

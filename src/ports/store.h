@@ -106,9 +106,10 @@ class Dialect {
   virtual std::string_view text_delete() const = 0;
 
   // A full-text search in the letters: what to join `letters l` with, and the condition on the parameter, which is
-  // what `text_query` makes of the words. Rows come by `l.seq`, in either direction, without being sorted.
+  // what `text_query` makes of the words. Rows come by `text_place`, in either direction, without being sorted.
   virtual std::string_view text_join() const = 0;
   virtual std::string text_condition(int parameter) const = 0;
+  virtual std::string_view text_place() const = 0;  // the letter's number, as the full-text index has it
   // All words, in their order, in one of the columns: `all` (error, key, headers) or `headers`.
   enum class TextColumn : std::uint8_t { kAll, kHeaders };
   virtual std::string text_query(const std::vector<std::pair<TextColumn, std::string>>& phrases) const = 0;
@@ -122,6 +123,10 @@ class Connection {
   virtual Result<Statement*> statement(std::string_view sql) = 0;
   // Made for one use: for statements that are put together from a query.
   virtual Result<std::unique_ptr<Statement>> prepare(std::string_view sql) = 0;
+
+  // Until the work of this transaction ends: its statements end with kTooLarge after so many steps, of which a letter
+  // that is looked at costs about twenty. A store that has no such measure ignores it.
+  virtual void limit_steps(std::int64_t /*steps*/) {}
 
   virtual std::int64_t changes() const = 0;  // rows that the last statement changed
   virtual const Dialect& dialect() const = 0;

@@ -146,27 +146,48 @@ void FlightRecorder::clear() {
 }
 
 std::uint32_t FlightRecorder::begin(const FlightEntry& flight) {
+  const std::uint32_t slot = claim();
+  name_journal(slot, flight.journal);
+  run(slot, flight.partition, flight.offset, flight.timestamp, flight.attempt, flight.alone);
+  return slot;
+}
+
+std::uint32_t FlightRecorder::claim() {
   // Mostly the next one is free; a full page is looked through once.
   const std::uint32_t start = next_.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t k = 0; k < kSlots; ++k) {
     const std::uint32_t i = (start + k) % kSlots;
     Slot& slot = page_->slot[i];
     std::uint32_t expected = kFree;
-    if (slot.state.load(std::memory_order_relaxed) != kFree || !slot.state.compare_exchange_strong(expected, kClaimed))
-      continue;
-    slot.faulting.store(0, std::memory_order_relaxed);
-    slot.attempt = flight.attempt;
-    slot.alone = flight.alone ? 1 : 0;
-    slot.offset = flight.offset.v;
-    slot.timestamp = ms(flight.timestamp);
-    slot.partition = flight.partition.v;
-    slot.topic_size = static_cast<std::uint32_t>(std::min(flight.journal.size(), kTopic));
-    std::memcpy(slot.topic.data(), flight.journal.data(), slot.topic_size);
-    slot.state.store(kRunning, std::memory_order_release);
-    return i;
+    if (slot.state.load(std::memory_order_relaxed) == kFree && slot.state.compare_exchange_strong(expected, kClaimed))
+      return i;
   }
   without_slot_.fetch_add(1, std::memory_order_relaxed);
   return kNoSlot;
+}
+
+void FlightRecorder::name_journal(std::uint32_t number, std::string_view topic) {
+  if (number == kNoSlot) return;
+  Slot& slot = page_->slot[number];
+  slot.topic_size = static_cast<std::uint32_t>(std::min(topic.size(), kTopic));
+  std::memcpy(slot.topic.data(), topic.data(), slot.topic_size);
+}
+
+void FlightRecorder::run(std::uint32_t number, Partition partition, Offset offset, Timestamp timestamp,
+                         std::uint32_t attempt, bool alone) {
+  if (number == kNoSlot) return;
+  Slot& slot = page_->slot[number];
+  slot.faulting.store(0, std::memory_order_relaxed);
+  slot.attempt = attempt;
+  slot.alone = alone ? 1 : 0;
+  slot.offset = offset.v;
+  slot.timestamp = ms(timestamp);
+  slot.partition = partition.v;
+  slot.state.store(kRunning, std::memory_order_release);
+}
+
+void FlightRecorder::rest(std::uint32_t slot) {
+  if (slot != kNoSlot) page_->slot[slot].state.store(kClaimed, std::memory_order_release);
 }
 
 void FlightRecorder::end(std::uint32_t slot) {

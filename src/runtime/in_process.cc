@@ -6,6 +6,7 @@
 #include <exception>
 #include <thread>
 #include <typeinfo>
+#include <utility>
 
 namespace bartleby {
 namespace {
@@ -219,9 +220,49 @@ void PooledHandler::mark_overdue(Instant now, Duration by) {
   }
 }
 
+InlineHandler::InlineHandler(InProcess where, SyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
+
+InlineHandler::~InlineHandler() {
+  end_turn();
+  if (where_.recorder != nullptr) where_.recorder->end(slot_);
+}
+
+// Whether it is alone.
+bool InlineHandler::pass_gate(const AttemptIn& in) {
+  if (where_.gate == nullptr) return in.alone;
+  if (inside_ && !in.alone && !where_.gate->wanted()) return false;
+  end_turn();
+  inside_ = !in.alone;
+  return where_.gate->begin(in.alone, kInlineWaits);
+}
+
+void InlineHandler::end_turn() {
+  if (std::exchange(inside_, false)) where_.gate->end(false);
+}
+
+void InlineHandler::enter_recorder(const AttemptIn& in, bool alone) {
+  if (where_.recorder == nullptr) return;
+  if (slot_ == FlightRecorder::kNoSlot || topic_ != in.tp.topic) {
+    if (slot_ == FlightRecorder::kNoSlot) slot_ = where_.recorder->claim();
+    where_.recorder->name_journal(slot_, where_.journal ? where_.journal(in.tp.topic) : std::string());
+    topic_ = in.tp.topic;
+  }
+  where_.recorder->run(slot_, in.tp.partition, in.record->offset, in.record->timestamp, in.number, alone);
+}
+
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
-  const Presence flight(where_, *attempt, through_gate(where_, *attempt, kInlineWaits));
-  answer(decision_of(bartleby::run(where_, code_, *attempt, flight.slot())));
+  std::optional<Decision> decision = run_now(*attempt);
+  end_turn();
+  answer(decision ? std::move(*decision) : Decision{});
+}
+
+std::optional<Decision> InlineHandler::run_now(const AttemptIn& attempt) {
+  enter_recorder(attempt, pass_gate(attempt));
+  const Outcome outcome = bartleby::run(where_, code_, attempt, slot_);
+  if (where_.recorder != nullptr) where_.recorder->rest(slot_);
+  if (where_.gate != nullptr && attempt.alone) where_.gate->end(true);
+  if (outcome.fate() == Fate::kDone && outcome.emitted().empty()) return std::nullopt;
+  return decision_of(outcome);
 }
 
 // What an asynchronous attempt leaves behind until it is answered.

@@ -98,16 +98,28 @@ class PooledHandler : public Handler {
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };
 
-// On the thread that calls `start`: for handlers of microseconds that never block. The gate holds it up for a moment.
+// On the thread that calls it, one at a time: for handlers of microseconds that never block. The gate holds it up for a
+// moment. Between two messages of a turn it stays inside the gate unless a suspect waits there, and its place in the
+// flight recorder stays its own, naming nobody.
 class InlineHandler : public Handler {
  public:
-  InlineHandler(InProcess where, SyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
+  InlineHandler(InProcess where, SyncHandler code);
+  ~InlineHandler() override;
   void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
+  bool immediate() const override { return true; }
+  std::optional<Decision> run_now(const AttemptIn& attempt) override;
+  void end_turn() override;
   bool in_process() const override { return true; }
 
  private:
+  bool pass_gate(const AttemptIn& attempt);
+  void enter_recorder(const AttemptIn& attempt, bool alone);
+
   const InProcess where_;
   const SyncHandler code_;
+  bool inside_ = false;  // has come through the gate, as no suspect, and not left it yet
+  std::uint32_t slot_ = FlightRecorder::kNoSlot;
+  std::string topic_;  // whose journal is in the slot
 };
 
 // The code answers when it likes. Its deadline is only told to it. Never waits: `start` may be called on the very

@@ -7,6 +7,14 @@
 #include "codec/lane.h"
 
 namespace bartleby {
+namespace {
+
+// What the broker has read ahead stays with it while this many keys could run at once: a message that is taken long
+// before its turn has left the processor's cache when it comes.
+constexpr std::size_t kEnoughReady = 1000;
+constexpr std::size_t kRecordsPerPoll = 1000;
+
+}  // namespace
 
 Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone gone)
     : config_(std::move(config)),
@@ -19,7 +27,8 @@ Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone g
         c.writer = member_.transactional_id();
         return c;
       }()),
-      recorder_(config_.record ? config_.record(engine_.config()) : nullptr) {}
+      recorder_(config_.record ? config_.record(engine_.config()) : nullptr),
+      held_([this](std::vector<LogRecord> records) { member_.reuse(std::move(records)); }) {}
 
 Pump::Place* Pump::place(PartitionRef ref) {
   const auto at = places_.find(ref.index);
@@ -61,7 +70,7 @@ std::vector<ParkedMessage> Pump::parked(const ParkedFilter& filter, Now now, std
       if (within && w.offset <= filter.after->second) continue;
       if (found.size() >= limit) return found;
       ParkedMessage m{.tp = tp, .waiting = w, .key = {}, .in_memory = w.slot != kNone, .error = {}};
-      if (m.in_memory) m.key = slots_[w.slot].record->key;
+      if (m.in_memory) m.key = held_[w.slot].key;
       if (w.story != kNone) m.error = stories_[w.story].error;
       found.push_back(std::move(m));
     }
@@ -74,20 +83,30 @@ std::vector<PinnedMessage> Pump::pinned(const Explanation& explanation) const {
   std::vector<PinnedMessage> found;
   for (const Pin& pin : explanation.pinned_by) {
     PinnedMessage m{.pin = pin, .key = {}, .error = {}};
-    if (pin.slot != kNone) m.key = slots_[pin.slot].record->key;
+    if (pin.slot != kNone) m.key = held_[pin.slot].key;
     if (pin.story != kNone) m.error = stories_[pin.story].error;
     found.push_back(std::move(m));
   }
   return found;
 }
 
-void Pump::turn(Now now) {
+void Pump::poll(Duration wait) {
+  std::size_t ready = 0;
+  for (const auto& [index, p] : engine_.partitions()) ready += p->ready_lanes();
+  const bool enough = ready >= std::max<std::size_t>(kEnoughReady, 2 * engine_.config().concurrency);
+  member_.limit_records(enough ? 0 : kRecordsPerPoll);
+  member_.poll(polled_, wait);
+}
+
+void Pump::step(Now now) {
   now_ = now;
-  member_.poll(polled_, Duration(0));
   for (BrokerEvent& event : polled_) take(event);
   polled_.clear();
+  // Written where they stay: made on the stack they would be read back before they are there.
   for (HandledRun& h : handled_) {
-    Completion c{.token = h.token, .done = h.done, .last = {}};
+    Completion& c = completions_.emplace_back();
+    c.token = h.token;
+    c.done = h.done;
     if (h.last) {
       Ending o{.fate = h.last->fate, .kind = h.last->kind, .reason = h.last->reason, .after = h.last->after};
       const bool failed = h.last->fate == Fate::kRetry || h.last->fate == Fate::kReject;
@@ -101,7 +120,6 @@ void Pump::turn(Now now) {
       }
       c.last = o;
     }
-    completions_.push_back(c);
   }
   handled_.clear();
   tail_journals(now);
@@ -118,21 +136,25 @@ void Pump::turn(Now now) {
   completions_.clear();
   batches_.clear();
 
+  PartitionRef last{};
+  const TopicPartition* tp = nullptr;
   for (const Run& r : commands_.runs) {
     messages_.clear();
-    const TopicPartition* tp = where(r.token.ref);
+    if (tp == nullptr || r.token.ref != last) tp = where(last = r.token.ref);
     for (std::uint32_t i = r.first; i < r.first + r.count; ++i) {
       const RunItem& item = commands_.items[i];
-      messages_.push_back({tp, slots_[item.slot].record, item.case_id});
+      RunMessage& m = messages_.emplace_back();
+      m.tp = tp;
+      m.record = &held_[item.slot];
+      m.held = &held_;
+      m.slot = item.slot;
+      m.case_id = item.case_id;
     }
     run_(r, messages_);
   }
   for (Command& c : commands_.others) carry_out(c);
   // Last: a plan of this very step may have named them.
-  for (const std::uint32_t s : commands_.free_slots) {
-    slots_[s] = {};
-    slots_.free(s);
-  }
+  for (const std::uint32_t s : commands_.free_slots) held_.free(s);
   for (const std::uint32_t s : commands_.free_stories) {
     stories_[s] = {};
     stories_.free(s);
@@ -185,7 +207,7 @@ Instant Pump::next_wakeup() const {
 
 // ---- from the broker -----------------------------------------------------------------------------------
 
-RecordRef Pump::ref_of(const Place& place, LogRecord record) {
+RecordRef Pump::ref_of(const Place& place, const LogRecord& record, std::uint32_t slot) const {
   const Admission a = config_.admit ? config_.admit(place.tp.topic, record) : Admission{};
   RecordRef r;
   r.offset = record.offset;
@@ -204,15 +226,16 @@ RecordRef Pump::ref_of(const Place& place, LogRecord record) {
     // A letter of this worker that is not for it any more: skipped, it would be lost without a word.
     r.reason = a.refuse.value_or(Reason::kMalformed);
   }
-  r.slot = slots_.make();
-  slots_[r.slot].record = std::make_shared<const LogRecord>(std::move(record));
+  r.slot = slot;
   return r;
 }
 
-std::vector<RecordRef> Pump::refs_of(const Place& place, std::vector<LogRecord>& records) {
+std::vector<RecordRef> Pump::refs_of(const Place& place, std::vector<LogRecord> records) {
+  slots_.clear();
+  held_.take(std::move(records), slots_);
   std::vector<RecordRef> refs;
-  refs.reserve(records.size());
-  for (LogRecord& record : records) refs.push_back(ref_of(place, std::move(record)));
+  refs.reserve(slots_.size());
+  for (const std::uint32_t slot : slots_) refs.push_back(ref_of(place, held_[slot], slot));
   return refs;
 }
 
@@ -235,7 +258,7 @@ void Pump::take(BrokerEvent& event) {
         } else if constexpr (std::is_same_v<T, RecordsFetched>) {
           const Place* p = place(in.ref);
           if (p == nullptr) return;
-          batches_.push_back(refs_of(*p, in.records));
+          batches_.push_back(refs_of(*p, std::move(in.records)));
           events_.push_back(RecordsIn{in.ref, batches_.back()});
         } else if constexpr (std::is_same_v<T, EndReached>) {
           events_.push_back(EndIn{in.ref, in.next});
@@ -315,7 +338,7 @@ void Pump::range_read(RangeRead& in) {
     return;
   }
   if (request.asked == Asked::kMessage || request.asked == Asked::kSweep) {
-    ReadIn out{request.ref, request.serial, in.answered, refs_of(*p, in.records), in.next, in.end, in.log_start};
+    ReadIn out{request.ref, request.serial, in.answered, refs_of(*p, std::move(in.records)), in.next, in.end, in.log_start};
     events_.push_back(std::move(out));
   } else {
     journal_slice(request, in);

@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "engine/explain.h"
 #include "ports/broker.h"
+#include "runtime/held_records.h"
 #include "runtime/recording.h"
 #include "runtime/watcher.h"
 #include "runtime/worker_figures.h"
@@ -62,11 +63,16 @@ struct HandledRun {
   std::optional<Decision> last;
 };
 
-// One message of a Run, with its bytes.
+// One message of a Run, with its bytes, while `OnRun` is called.
 struct RunMessage {
-  const TopicPartition* tp;
-  std::shared_ptr<const LogRecord> record;  // outlives the partition: a handler may still be at it
-  std::uint16_t case_id;
+  const TopicPartition* tp = nullptr;
+  const LogRecord* record = nullptr;
+  const HeldRecords* held = nullptr;
+  std::uint32_t slot = kNone;
+  std::uint16_t case_id = 0;
+
+  // Outlives the call, and the partition: a handler may still be at it.
+  std::shared_ptr<const LogRecord> keep() const { return held->keep(slot); }
 };
 
 // A message that waits, with what is known of it here.
@@ -104,9 +110,14 @@ class Pump {
   Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone gone = {});
 
   // Waits for the broker's events, up to `wait` (0: takes what is there).
-  void poll(Duration wait) { member_.poll(polled_, wait); }
+  void poll(Duration wait);
+  // Takes what is there, and steps.
+  void turn(Now now) {
+    poll(Duration(0));
+    step(now);
+  }
   // Steps the engine with what was polled and handled, and carries out what it wants, once.
-  void turn(Now now);
+  void step(Now now);
   void handled(HandledRun run) { handled_.push_back(std::move(run)); }
   void tell(Event event) { events_.push_back(std::move(event)); }  // stop, pause, orders of people
 
@@ -125,14 +136,11 @@ class Pump {
   bool has_handled() const { return !handled_.empty(); }
   bool has_events() const { return !events_.empty(); }
 
-  std::size_t slots_in_use() const { return slots_.size(); }
+  std::size_t slots_in_use() const { return held_.size(); }
   std::size_t stories_in_use() const { return stories_.size(); }
   std::size_t emits_in_use() const { return emits_.size(); }
 
  private:
-  struct Slot {
-    std::shared_ptr<const LogRecord> record;
-  };
   struct Emit {
     std::vector<Record> records;
   };
@@ -159,8 +167,8 @@ class Pump {
   void take(BrokerEvent& event);
   void range_read(RangeRead& in);
   void log_range_read(const LogRangeRead& in);
-  std::vector<RecordRef> refs_of(const Place& place, std::vector<LogRecord>& records);
-  RecordRef ref_of(const Place& place, LogRecord record);
+  std::vector<RecordRef> refs_of(const Place& place, std::vector<LogRecord> records);
+  RecordRef ref_of(const Place& place, const LogRecord& record, std::uint32_t slot) const;
   void carry_out(Command& command);
   void write(WritePlan& plan);
   void write_record(const PlannedRecord& planned, const Place& place, std::vector<Record>& out);
@@ -190,7 +198,8 @@ class Pump {
   std::vector<HandledRun> handled_;
   std::vector<Completion> completions_;
   std::vector<RunMessage> messages_;
-  Slab<Slot> slots_;
+  HeldRecords held_;
+  std::vector<std::uint32_t> slots_;  // of one slice; kept for its memory
   Slab<JournalStory> stories_;
   Slab<Emit> emits_;
   std::map<std::uint32_t, Place> places_;  // by index

@@ -45,7 +45,7 @@ void Pump::carry_out(Command& command) {
           } else if constexpr (std::is_same_v<T, ReadMessage>) {
             if (c.story != kNone && stories_[c.story].record) {
               std::vector<LogRecord> kept{*stories_[c.story].record};
-              events_.push_back(ReadIn{c.ref, c.serial, true, refs_of(*p, kept), next(c.offset), true});
+              events_.push_back(ReadIn{c.ref, c.serial, true, refs_of(*p, std::move(kept)), next(c.offset), true});
               return;
             }
             member_.read_range(ask({.asked = Asked::kMessage, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp,
@@ -89,7 +89,7 @@ void Pump::write(WritePlan& plan) {
     const Place& p = *place(plan.cuts[planned.partition].ref);
     // The log will not have it much longer; from now on it is read from here.
     if (planned.type == RecordType::kJournalPut && planned.slot != kNone && planned.story != kNone)
-      stories_[planned.story].record = *slots_[planned.slot].record;
+      stories_[planned.story].record = held_[planned.slot];
     write_record(planned, p, w.records);
     if (planned.type == RecordType::kLetter) ++write_letters_[p.topic->dlq.topic];
     while (planned_of_.size() < w.records.size())
@@ -109,7 +109,7 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
     return planned.story == kNone ? JournalStory{} : stories_[planned.story];
   };
   const auto record_of = [&](const JournalStory& story) {
-    if (planned.slot != kNone) return *slots_[planned.slot].record;
+    if (planned.slot != kNone) return held_[planned.slot];
     return story.record ? *story.record : LogRecord{};
   };
   const auto facts_of = [&](const LogRecord& record) {
@@ -137,7 +137,7 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
   switch (planned.type) {
     case RecordType::kJournalPut: {
       JournalStory story = story_of();
-      if (planned.slot != kNone) story.record = *slots_[planned.slot].record;
+      if (planned.slot != kNone) story.record = held_[planned.slot];
       out.push_back({place.topic->journal,
                      place.tp.partition,
                      journal_key(planned.entry),
@@ -153,11 +153,11 @@ void Pump::write_record(const PlannedRecord& planned, const Place& place, std::v
       const LogRecord record = record_of(story);
       LetterFacts facts = facts_of(record);
       facts.error = story.error;
-      for (Record& r : letter_records(facts, record, static_cast<LetterForm>(planned.letter.form), place.topic->dlq))
-        out.push_back(std::move(r));
+      const auto form = static_cast<LetterForm>(planned.letter.form);
+      for (Record& r : letter_records(facts, record, form, place.topic->dlq, now_.wall)) out.push_back(std::move(r));
       if (!config_.watchers.empty())
         told_letters_.push_back(
-            {planned.slot != kNone ? slots_[planned.slot].record : std::make_shared<const LogRecord>(record),
+            {planned.slot != kNone ? held_.keep(planned.slot) : std::make_shared<const LogRecord>(record),
              std::move(facts)});
       return;
     }

@@ -42,10 +42,14 @@ struct Runner::Gate {
 };
 
 struct Runner::Stretch {
+  struct Message {
+    std::shared_ptr<const LogRecord> record;
+    std::uint16_t case_id;
+  };
   std::uint64_t life = 0;
   Token token;
   TopicPartition tp;
-  std::vector<RunMessage> messages;
+  std::vector<Message> messages;
   std::uint32_t attempt = 1;  // of the first
   bool alone = false;
   std::uint32_t done = 0;
@@ -63,45 +67,100 @@ Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Do
       figures_(figures),
       done_(std::move(done)) {
   set_policies(settings_.policies);
+  attempt_.names = names_;
+  attempt_.id_of = &id_of;
 }
 
 void Runner::set_policies(const std::vector<RetryPolicy>& policies) {
   BARTLEBY_ASSERT(policies.size() == settings_.handlers.size());
-  const std::lock_guard lock(mutex_);
   policies_ = std::make_shared<const std::vector<RetryPolicy>>(policies);
 }
 
 Runner::~Runner() { BARTLEBY_ASSERT(idle()); }
 
 void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages) {
+  if (Handler& handler = *settings_.handlers[messages.front().case_id]; handler.immediate())
+    return run_now(life, run, messages, handler);
   auto stretch = std::make_shared<Stretch>();
   stretch->life = life;
   stretch->token = run.token;
   stretch->tp = *messages.front().tp;
-  stretch->messages.assign(messages.begin(), messages.end());
+  stretch->messages.reserve(messages.size());
+  for (const RunMessage& m : messages) stretch->messages.push_back({m.keep(), m.case_id});
   stretch->attempt = run.attempt;
   stretch->alone = run.alone;
-  {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Gate>& gate = gates_[run.token.ref];
-    if (!gate) gate = std::make_shared<Gate>();
-    stretch->gate = gate;
-    stretch->policies = policies_;
-  }
+  std::shared_ptr<Gate>& gate = gates_[run.token.ref];
+  if (!gate) gate = std::make_shared<Gate>();
+  stretch->gate = gate;
+  stretch->policies = policies_;
   stretch->now = clock_.now();
   figures_.running.fetch_add(1);
   next(stretch);
 }
 
-void Runner::release(PartitionRef ref) {
-  std::shared_ptr<Gate> gate;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = gates_.find(ref);
-    if (at == gates_.end()) return;
-    gate = std::move(at->second);
-    gates_.erase(at);
+// On the worker's own thread and within the turn: nobody can release the partition meanwhile, so no gate is needed.
+void Runner::run_now(std::uint64_t life, const Run& run, std::span<const RunMessage> messages, Handler& handler) {
+  const RetryPolicy& policy = (*policies_)[messages.front().case_id];
+  AttemptIn& attempt = attempt_;
+  if (attempt.tp != *messages.front().tp) attempt.tp = *messages.front().tp;
+  attempt.alone = run.alone;
+  attempt.max = policy.max_attempts;
+  if (!std::exchange(running_, true)) figures_.running.fetch_add(1);
+  std::uint32_t done = 0;
+  std::optional<Decision> last;
+  for (const RunMessage& m : messages) {
+    attempt.reuse();
+    attempt.record = {std::shared_ptr<const void>(), m.record};  // its slot holds it
+    if (settings_.replay_of && !m.record->headers.empty())
+      if (auto mark = settings_.replay_of(attempt.tp.topic, *m.record)) {
+        attempt.id = std::move(mark->lineage);
+        attempt.replay_of = std::move(mark->letter);
+      }
+    attempt.number = done == 0 ? run.attempt : 1;
+    attempt.deadline = now_.steady + policy.timeout;
+    attempt.deadline_wall = now_.wall + policy.timeout;
+    for (const auto& watcher : settings_.watchers) watcher->begins(m.keep(), attempt.number);
+    last = handler.run_now(attempt);
+    if (last && last->unrun) {
+      last.reset();
+      break;
+    }
+    for (const auto& watcher : settings_.watchers)
+      watcher->ended(m.keep(), attempt.number, last ? *last : Decision{});
+    const Duration took = clock_.steady() - now_.steady;
+    now_.steady += took;
+    now_.wall += took;
+    if (!last && took == Duration(0)) {
+      ++plain_;
+    } else {
+      count(took, last ? last->fate : Fate::kDone, 1);
+      if (last && last->fate == Fate::kRetry) figures_.retries.add(last->error.type, 1);
+    }
+    if (last) break;
+    ++done;
   }
+  done_(life, {run.token, done, std::move(last)});
+}
+
+void Runner::end_turn() {
+  if (plain_ > 0) count(Duration(0), Fate::kDone, std::exchange(plain_, 0));
+  if (std::exchange(running_, false)) {
+    for (const std::shared_ptr<Handler>& handler : settings_.handlers) handler->end_turn();
+    figures_.last_end_ms.store(ms(now_.wall), std::memory_order_relaxed);
+    figures_.running.fetch_sub(1);
+  }
+}
+
+void Runner::count(Duration took, Fate fate, std::uint64_t n) {
+  figures_.attempt_time.observe(took, n);
+  figures_.by_fate[static_cast<std::size_t>(fate)].fetch_add(n, std::memory_order_relaxed);
+}
+
+void Runner::release(PartitionRef ref) {
+  const auto at = gates_.find(ref);
+  if (at == gates_.end()) return;
+  const std::shared_ptr<Gate> gate = std::move(at->second);
+  gates_.erase(at);
   const std::lock_guard lock(gate->mutex);
   gate->closed = true;
   for (const std::weak_ptr<AttemptIn>& weak : gate->attempts)
@@ -113,7 +172,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
   if (stretch->turn.fetch_add(1) > 0) return;
   do {
     Stretch& s = *stretch;
-    const RunMessage& m = s.messages[s.done];
+    const Stretch::Message& m = s.messages[s.done];
     Handler& handler = *settings_.handlers[m.case_id];
     const RetryPolicy& policy = (*s.policies)[m.case_id];
     auto attempt = std::make_shared<AttemptIn>();
@@ -121,7 +180,7 @@ void Runner::next(const std::shared_ptr<Stretch>& stretch) {
     attempt->tp = s.tp;
     attempt->record = m.record;
     attempt->id_of = &id_of;
-    if (settings_.replay_of)
+    if (settings_.replay_of && !m.record->headers.empty())
       if (auto mark = settings_.replay_of(s.tp.topic, *m.record)) {
         attempt->id = std::move(mark->lineage);
         attempt->replay_of = std::move(mark->letter);
@@ -142,8 +201,7 @@ void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision
   Stretch& s = *stretch;
   if (decision.unrun) return finish(s, std::nullopt);  // what is left goes back to the queue, uncounted
   const Now now = clock_.now();
-  figures_.attempt_time.observe(now.steady - std::exchange(s.now, now).steady);
-  figures_.by_fate[static_cast<std::size_t>(decision.fate)].fetch_add(1, std::memory_order_relaxed);
+  count(now.steady - std::exchange(s.now, now).steady, decision.fate, 1);
   figures_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
   for (const auto& watcher : settings_.watchers)
     watcher->ended(s.messages[s.done].record, s.done == 0 ? s.attempt : 1, decision);

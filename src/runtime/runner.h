@@ -1,8 +1,9 @@
 // Carries out the engine's `Run`: the messages of a stretch one after the other, each given to its handler, until one
 // does not succeed plainly.
 //
-// `run` and `release` are called by the worker's thread; handlers answer on any thread, and what a stretch came to is
-// handed on by `done`, on that thread. Once a partition is released no further message of it begins and its attempts
+// All but `idle` are called by the worker's thread; handlers answer on any thread, and what a stretch came to is
+// handed on by `done`, on that thread. An immediate handler is run on the worker's own: nothing is allocated, locked or
+// shared then, and what is counted of it is told to others once a turn (between `begin_turn` and `end_turn`). Once a partition is released no further message of it begins and its attempts
 // are cancelled: somebody else runs them now. The runner must outlive the handlers' answers; `idle` says when there
 // are none.
 #pragma once
@@ -10,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +37,8 @@ class Runner {
   Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done);
   ~Runner();
 
+  void begin_turn(Now now) { now_ = now; }
+  void end_turn();
   // `life` comes back with what the stretch came to.
   void run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages);
   void release(PartitionRef ref);
@@ -48,18 +50,25 @@ class Runner {
   struct Gate;
   struct Stretch;
 
+  void run_now(std::uint64_t life, const Run& run, std::span<const RunMessage> messages, Handler& handler);
   void next(const std::shared_ptr<Stretch>& stretch);
   void answered(const std::shared_ptr<Stretch>& stretch, Decision decision);
   void finish(const Stretch& stretch, std::optional<Decision> last);
+  void count(Duration took, Fate fate, std::uint64_t n);
 
   const Settings settings_;
   const std::shared_ptr<const AttemptIn::Names> names_;
   const Clock& clock_;
   WorkerFigures& figures_;
   const Done done_;
-  std::mutex mutex_;
   std::map<PartitionRef, std::shared_ptr<Gate>> gates_;
   std::shared_ptr<const std::vector<RetryPolicy>> policies_;
+
+  // Of immediate handlers, within one turn:
+  AttemptIn attempt_;
+  Now now_;                 // when the one before ended: that is when the next one begins
+  bool running_ = false;    // is counted in `figures_.running`
+  std::uint64_t plain_ = 0; // handled in less than a millisecond, and not counted yet
 };
 
 }  // namespace bartleby

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "codec/topic_name.h"
 #include "runtime/flight_recorder.h"
+#include "runtime/group_begin.h"
 
 namespace bartleby {
 namespace {
@@ -203,13 +204,13 @@ bool Worker::make_topics() {
     source.journal = topic_name(spec_.journal, words);
     source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
+    source.dlq.dialect = spec_.dialect;
     partitions_[topic] = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;
     wanted.back().max_message = there->max_message + 65536;
     if (spec_.engine.dead_letters) {
-      wanted.push_back(topic_spec(source.dlq.topic, there->partitions));
-      wanted.back().max_message = there->max_message + 65536;
+      wanted.push_back(dlq_spec(source.dlq.topic, *there));
     }
     if (!spec_.replay_topic.empty()) add_lane(source, words, *there, wanted);
     sources_[topic] = std::move(source);
@@ -224,6 +225,17 @@ bool Worker::make_topics() {
     for (const TopicSpec& t : *made)
       if (t.name == source.dlq.topic) source.dlq.partitions = t.partitions;
   return true;
+}
+
+TopicSpec Worker::dlq_spec(const std::string& name, const TopicSpec& source) const {
+  const DlqProvision provision = spec_.provision ? spec_.provision(name) : DlqProvision{};
+  TopicSpec out = topic_spec(name, provision.partitions > 0 ? provision.partitions : source.partitions);
+  out.retention = provision.retention;
+  out.forever = !provision.retention;
+  out.replicas = provision.replicas;
+  out.compression = provision.compression;
+  out.max_message = std::max(provision.max_message, source.max_message + 65536);  // the message and its story
+  return out;
 }
 
 // A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it.
@@ -266,6 +278,7 @@ void Worker::add_lane(const SourceTopic& source, const TopicWords& words, const 
 }
 
 bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start) {
+  if (has_begun(broker_, spec_.group, topics)) return true;
   const auto offsets = broker_.group_offsets(spec_.group, topics);
   if (!offsets) return trouble("cannot read the group's offsets", offsets.error()), false;
   std::map<TopicPartition, StartRange> ranges;
@@ -280,6 +293,11 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
     }
   }
   if (const auto first = first_offsets(*offsets, ranges, start); !first.empty()) {
+    // Told, and loudly where the group has begun before: its offsets have expired or were deleted, and what it has done
+    // is not known any more.
+    for (const auto& [topic, again] : begun_before(broker_, sources_, first))
+      log_.write(again ? LogLevel::kError : LogLevel::kInfo, again ? "offsets_gone" : "group_begins",
+                 {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;
@@ -374,7 +392,9 @@ void Worker::turn() {
   }
   const Now now = clock_.now();
   if (pump_->has_handled()) death_point("attempt.answered");
-  pump_->turn(now);
+  runner_.begin_turn(now);
+  pump_->step(now);
+  runner_.end_turn();
   const EngineCounters& counters = pump_->engine().counters();
   figures_.stale_replies.store(before_.stale_replies + counters.stale_replies, std::memory_order_relaxed);
   figures_.dropped.store(before_.dropped + counters.dropped, std::memory_order_relaxed);

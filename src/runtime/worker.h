@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "codec/topic_name.h"
 #include "engine/start.h"
+#include "model/dlq_provision.h"
 #include "ports/broker.h"
 #include "runtime/runner.h"
 
@@ -33,6 +34,8 @@ struct WorkerSpec {
   std::int32_t new_topic_partitions = 1;           // of a source topic that does not exist yet; 0 = it must exist
   std::string journal = "{topic}.parked.{group}";  // templates; see codec/topic_name.h
   std::string dead_letter = "{topic}.dlq";
+  LetterDialect dialect = LetterDialect::kRecord;
+  std::function<DlqProvision(const std::string& dlq)> provision;  // of one that is missing; absent: the defaults
   std::string replay_topic;  // template of the private lane for replays; empty: none is read
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime
@@ -125,6 +128,7 @@ class Worker {
   void work();
   bool prepare();
   bool make_topics();
+  TopicSpec dlq_spec(const std::string& name, const TopicSpec& source) const;
   void follow_growth(Now now);
   void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
                 std::vector<TopicSpec>& wanted);

@@ -115,7 +115,7 @@ struct HttpServer::State {
   asio::io_context context;
   asio::ip::tcp::acceptor acceptor;
   std::vector<std::jthread> threads;
-  std::optional<asio::thread_pool> others;  // threads of routes that may wait for a disk
+  std::optional<asio::thread_pool> others;  // threads of routes that may wait
   Router::Elsewhere elsewhere;
   std::uint16_t port = 0;  // known as long as the server is, not only while it listens
   std::atomic<bool> accepting{false};
@@ -128,6 +128,8 @@ struct HttpServer::State {
   asio::awaitable<void> accept(std::shared_ptr<State> self);
   asio::awaitable<void> serve(std::shared_ptr<State> self, std::shared_ptr<Connection> connection);
   asio::awaitable<std::optional<Response>> routed(Connection& connection, Request request);
+  using NewsSource = std::shared_ptr<std::function<std::optional<std::string>()>>;
+  asio::awaitable<std::optional<std::string>> news_of(Connection& connection, NewsSource source);
   asio::awaitable<void> send_stream(Connection& connection, Response response, unsigned version);
   // Calls `what` for each connection, on its strand.
   void tell_all(void (*what)(Connection&));
@@ -315,6 +317,34 @@ asio::awaitable<bool> HttpServer::State::send(Stream& stream, Response response,
   co_return !failed;
 }
 
+// Asked elsewhere, like a route: it may look into the store. What is asked outlives a connection that is cut.
+asio::awaitable<std::optional<std::string>> HttpServer::State::news_of(Connection& connection, NewsSource source) {
+  if (!elsewhere) co_return (*source)();
+  struct Waiting {
+    explicit Waiting(const asio::any_io_executor& executor) : timer(executor) {}
+    asio::steady_timer timer;
+    bool answered = false;
+    std::optional<std::string> news;
+  };
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto waiting = std::make_shared<Waiting>(executor);
+  elsewhere([waiting, executor, source] {
+    std::optional<std::string> news = (*source)();
+    asio::post(executor, [waiting, news = std::move(news)]() mutable {
+      waiting->news = std::move(news);
+      waiting->answered = true;
+      waiting->timer.cancel();
+    });
+  });
+  while (!waiting->answered) {
+    error_code cancelled;
+    waiting->timer.expires_after(kLookForClient);
+    co_await waiting->timer.async_wait(quietly(cancelled));
+    if (!waiting->answered && (connection.cut || stopping)) co_return std::nullopt;
+  }
+  co_return std::move(waiting->news);
+}
+
 // Until the connection ends: there is no length, and no next request on it.
 asio::awaitable<void> HttpServer::State::send_stream(Connection& connection, Response response, unsigned version) {
   Stream& stream = connection.stream;
@@ -329,8 +359,9 @@ asio::awaitable<void> HttpServer::State::send_stream(Connection& connection, Res
   co_await http::async_write_header(stream, serializer, quietly(failed));
   asio::steady_timer pause(stream.get_executor());
   connection.idle = true;  // a stop does not wait for it
+  const auto source = std::make_shared<std::function<std::optional<std::string>()>>(std::move(response.stream));
   while (!failed && !stopping && !connection.cut) {
-    const std::optional<std::string> more = response.stream();
+    const std::optional<std::string> more = co_await news_of(connection, source);
     if (!more || (more->empty() && has_gone(stream))) break;
     if (!more->empty()) {
       stream.expires_after(options.write_time);

@@ -26,7 +26,8 @@ Result<std::string> IssueNames::of(Connection& connection, std::int64_t number) 
 }
 
 View view_of(const Services& services, const Request& request) {
-  return {.payload = request.caller.may(Scope::kPayload), .redaction = &services.redaction};
+  return {
+      .payload = request.caller.may(Scope::kPayload), .redaction = &services.redaction, .rule_of = services.rule_of};
 }
 
 json::object letter_json(const StoredLetter& l, const std::string& issue, const View& view) {
@@ -52,6 +53,7 @@ json::object letter_json(const StoredLetter& l, const std::string& issue, const 
   out["last_failure_at"] = json_time(l.died_at);
   out["arrived_at"] = json_time(l.arrived_at);
   if (l.undo_until) out["undo_until"] = json_time(l.undo_until);
+  out["expires_at"] = json_time(expires_at(l, view.rule_of(l.shelf.dlq)));
   out["dialect"] = l.dialect;
   return out;
 }

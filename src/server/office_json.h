@@ -27,7 +27,12 @@ class IssueNames {
   std::map<std::int64_t, std::string> known_;
 };
 
-// What the caller of a request is shown.
+// What one caller is shown.
+struct View {
+  bool payload = true;  // keys, headers, previews
+  const Redaction* redaction = nullptr;
+  RuleOf rule_of{};  // how letters are kept
+};
 View view_of(const Services& services, const Request& request);
 
 json::object letter_json(const StoredLetter& letter, const std::string& issue, const View& view);

@@ -8,7 +8,7 @@
 #include "office/operation_plan.h"
 #include "office/operations.h"
 #include "server/json.h"
-#include "server/redaction.h"
+#include "server/office_json.h"
 
 namespace bartleby {
 

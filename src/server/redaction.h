@@ -37,10 +37,4 @@ class Redaction {
   std::vector<std::string> headers_;  // in lower case
 };
 
-// What one caller is shown.
-struct View {
-  bool payload = true;  // keys, headers, previews
-  const Redaction* redaction = nullptr;
-};
-
 }  // namespace bartleby

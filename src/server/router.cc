@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
+#include <utility>
 
 #include "base/clock.h"
 #include "codec/percent.h"
@@ -85,10 +87,19 @@ void Router::call(const Route& route, Request request, Respond respond) const {
     route.figures->count(instead->status, system_now().steady - began);
     return respond(std::move(*instead));
   }
-  route.answer(request, [began, figures = route.figures, respond = std::move(respond)](Response response) mutable {
+  // Whoever waits is answered once, also where a library throws: on a thread of a pool nobody else would catch it.
+  const auto waiting = std::make_shared<std::optional<Respond>>(std::move(respond));
+  const auto answer = [began, figures = route.figures, waiting](Response response) {
+    std::optional<Respond> once = std::exchange(*waiting, std::nullopt);
+    if (!once) return;
     figures->count(response.status, system_now().steady - began);
-    respond(std::move(response));
-  });
+    (*once)(std::move(response));
+  };
+  try {
+    route.answer(request, answer);
+  } catch (const std::exception& thrown) {
+    answer(problem(ProblemType::kStoreUnavailable, std::string("the answer could not be made: ") + thrown.what()));
+  }
 }
 
 void Router::answer(Request request, Respond respond, const Elsewhere& elsewhere) const {
@@ -102,8 +113,7 @@ void Router::answer(Request request, Respond respond, const Elsewhere& elsewhere
       continue;
     }
     request.parameters = std::move(parameters);
-    if (!elsewhere || route.method == "GET" || route.docs.at_once)
-      return call(route, std::move(request), std::move(respond));
+    if (!elsewhere || route.docs.at_once) return call(route, std::move(request), std::move(respond));
     return elsewhere([this, &route, request = std::move(request), respond = std::move(respond)] mutable {
       call(route, std::move(request), std::move(respond));
     });

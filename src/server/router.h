@@ -78,7 +78,7 @@ struct RouteDocs {
   std::string_view answer{};  // schema; empty: no content
   std::vector<Alternative> others{};
   bool keeps_answer = true;  // with an Idempotency-Key; not where the answer is a secret or a claim
-  bool at_once = false;      // waits for no disk though it is no GET: runs on the connection's own thread
+  bool at_once = false;      // waits for no disk and no store: runs on the connection's own thread
 };
 
 struct RouteFigures {
@@ -113,7 +113,8 @@ class Router {
   // Asked for what no route has; nullopt: it does not have it either. Not in the API's document.
   void add_pages(std::function<std::optional<Response>(const Request&)> pages) { pages_ = std::move(pages); }
 
-  // Has somebody else call a route that may wait for a disk: everything but GET. Absent: nobody.
+  // Has somebody else call a route that may wait, for a disk or for a long query: all that do not say `at_once`.
+  // Absent: nobody.
   using Elsewhere = std::function<void(std::move_only_function<void()> call)>;
   void answer(Request request, Respond respond, const Elsewhere& elsewhere = {}) const;
   const std::vector<Route>& routes() const { return routes_; }

@@ -13,6 +13,8 @@
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/retention.h"
+#include "office/sink_runner.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
@@ -48,8 +50,12 @@ struct Services {
   std::function<std::shared_ptr<PullHandler>(const std::string& worker)> pull;      // null: the worker does not pull
   std::function<std::shared_ptr<RetryCounter>(const std::string& worker)> counter;  // null: it has none
   std::function<std::vector<std::shared_ptr<FamilyMetrics>>()> families;            // of workers that have some
+  std::function<std::vector<SinkStatus>()> sinks = [] { return std::vector<SinkStatus>(); };
   std::function<void()> beat;  // heartbeats say soon what has changed
   Redaction redaction;
+  std::function<DlqRule(const std::string& dlq)> rule_of;  // how letters are kept; of the office
+  // The configuration that holds, without secrets: lines of YAML, and where each value came from.
+  std::function<std::vector<std::pair<std::string, std::string>>()> config_lines;
   // Of channels: held shared by whoever broadcasts, alone by whoever registers a consumer.
   std::shared_mutex* broadcasting = nullptr;
   std::function<Result<void>(const Consumer&)> check_consumer;  // what is wrong with its settings

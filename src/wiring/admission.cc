@@ -1,5 +1,6 @@
 #include "wiring/admission.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace bartleby {
@@ -20,10 +21,15 @@ std::function<Admission(const std::string& topic, const LogRecord& record)> admi
   };
 }
 
-ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys) {
-  return [group, keys = std::move(keys)](const std::string& topic, const LogRecord& record) {
+ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys,
+                    std::function<void(const std::string& topic, const LogRecord& record)> stranger) {
+  return [group, keys = std::move(keys), stranger = std::move(stranger)](const std::string& topic,
+                                                                         const LogRecord& record) {
     auto mark = replay_mark(record, keys, topic);
     if (mark && mark->group != group) mark.reset();
+    if (!mark && stranger &&
+        std::ranges::any_of(record.headers, [](const auto& h) { return h.first == kReplayHeader; }))
+      stranger(topic, record);
     return mark;
   };
 }

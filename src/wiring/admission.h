@@ -15,6 +15,9 @@ std::function<Admission(const std::string& topic, const LogRecord& record)> admi
 
 // Which records are replays of this group's letters: signed with one of the keys, and meant for nobody else. To another
 // group that reads the topic the same record is an ordinary message. Any thread.
-ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys);
+// `stranger` is told of a record that has the header and is no such replay: of another group, or of a key that is not
+// known here.
+ReplayOf replays_of(const std::string& group, std::vector<OfficeKey> keys,
+                    std::function<void(const std::string& topic, const LogRecord& record)> stranger = {});
 
 }  // namespace bartleby

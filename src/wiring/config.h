@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/log.h"
+#include "codec/letter.h"
 #include "codec/match.h"
+#include "codec/replay_header.h"
 #include "engine/config.h"
 #include "model/operation_facts.h"
 #include "office/retention.h"
@@ -50,6 +52,7 @@ struct DeadLetterConfig {
   bool enabled = true;
   bool drop = false;  // with `enabled` off
   std::string topic;  // template
+  LetterDialect dialect = LetterDialect::kRecord;
 };
 
 // A counter of failed attempts beside the engine's, for others.
@@ -122,6 +125,11 @@ struct BrokerConfig {
   std::optional<KafkaConfig> kafka;  // absent: the embedded log
 };
 
+struct SinkConfig {
+  std::string name;
+  std::string url, database, collection, key;  // of MongoDB, the one kind there is
+};
+
 struct HeartbeatConfig {
   Duration every{}, ttl{}, stopping_ttl{}, missing_after{}, idle_after{}, stopping_after{}, forget_after{};
   std::map<std::string, std::uint32_t> expect;  // worker → live instances
@@ -140,7 +148,9 @@ struct OfficeConfig {
   std::string archive_dir;
   ReplayConfig replay;
   Duration undo{};
+  Duration keep_operations{}, summary_check{};
   std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order
+  std::vector<SinkConfig> sinks;
 
   // Of the first pattern that matches; without one, the defaults.
   DlqRule rule_of(const std::string& dlq) const;
@@ -165,6 +175,7 @@ struct Config {
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
   AccessOptions access;
+  std::optional<OfficeKey> office_key;  // signing.office
   RedactionRules redact;
   HeartbeatConfig heartbeats;
   OfficeConfig office;

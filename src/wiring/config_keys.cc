@@ -61,6 +61,12 @@ constexpr std::array kKeys{
         .text = "What they send as X-Internal-Api-Key.", .secret = true},
     Key{.path = "internal.api.allowed-networks", .type = KeyType::kNetworks,
         .text = "From where the key is taken."},
+    Key{.path = "signing", .text = "Keys that prove who wrote something."},
+    Key{.path = "signing.office", .text = "Signs replays, and workers know them by it: the same on every process. "
+        "Default: made in `data_dir`, which is enough where one process is everything. On Kafka a replay through a "
+        "private lane wants it."},
+    Key{.path = "signing.office.kid", .type = KeyType::kName, .text = "Its name, which stands in what is signed."},
+    Key{.path = "signing.office.secret", .type = KeyType::kText, .text = "At least 32 bytes.", .secret = true},
     Key{.path = "log", .text = "What is written to stderr."},
     Key{.path = "log.format", .type = KeyType::kChoice, .fallback = "text",
         .text = "Lines for people or for programs.", .choices = "text json"},
@@ -125,6 +131,14 @@ constexpr std::array kKeys{
         .text = "Topics that letters may be sent to (`--to`) beside the one they came from.", .may_be_empty = true},
     Key{.path = "office.undo", .type = KeyType::kDuration, .fallback = "72h",
         .text = "How long a discarded letter can be restored; then it is deleted.", .min = 0, .max = 365 * kDay},
+    Key{.path = "office.operations", .text = "What is kept of operations."},
+    Key{.path = "office.operations.keep", .type = KeyType::kDuration, .fallback = "90d",
+        .text = "How long an operation and its results are kept after its end, unless it still waits for outcomes; the "
+        "audit stays.", .min = kDay, .max = 3650 * kDay},
+    Key{.path = "office.summary", .text = "The check of counts against the letters."},
+    Key{.path = "office.summary.check", .type = KeyType::kDuration, .fallback = "10m",
+        .text = "How often a stretch of the letters is counted again; by one office at a time.", .min = kMinute,
+        .max = kDay},
     Key{.path = "office.archive", .text = "Where letters go that nobody dealt with in time."},
     Key{.path = "office.archive.dir", .type = KeyType::kText,
         .text = "Folder of archives. Default: `archive` in `data_dir`."},
@@ -146,6 +160,24 @@ constexpr std::array kKeys{
     Key{.path = "dlqs.*.then", .type = KeyType::kChoice, .fallback = "archive",
         .text = "What becomes of open letters then; resolved ones are deleted.", .choices = "archive purge",
         .applies = kLive},
+    Key{.path = "dlqs.*.intake_group", .type = KeyType::kName,
+        .text = "A group that shows other clients how far intake has read this dlq: its offsets are committed after "
+        "the letters are stored. A copy: the office goes by its store. Default: none.", .applies = kLive},
+    Key{.path = "dlqs.*.provision", .text = "What a worker makes the dlq with where it is missing; one that is there "
+        "keeps its settings.", .applies = kLive},
+    Key{.path = "dlqs.*.provision.partitions", .type = KeyType::kNumber,
+        .text = "How many. Default: as many as the topic has whose letters it gets.", .min = 1, .max = 10000,
+        .applies = kLive},
+    Key{.path = "dlqs.*.provision.replicas", .type = KeyType::kNumber, .fallback = "3",
+        .text = "Copies on Kafka, or as many brokers as there are.", .min = 1, .max = 100, .applies = kLive},
+    Key{.path = "dlqs.*.provision.retention", .type = KeyType::kDuration, .fallback = "30d",
+        .text = "How long the topic keeps records. `null`, or a financial dlq: for ever.", .min = kMinute,
+        .max = 3650 * kDay, .applies = kLive},
+    Key{.path = "dlqs.*.provision.compression", .type = KeyType::kChoice, .fallback = "snappy",
+        .text = "How Kafka stores them.", .choices = "producer uncompressed gzip snappy lz4 zstd", .applies = kLive},
+    Key{.path = "dlqs.*.provision.max_message", .type = KeyType::kSize,
+        .text = "Largest record; never less than what the topic allows whose letters it gets, and 64 kB for the story. "
+        "Default: that.", .min = kMegabyte / 16, .max = 1024 * kMegabyte, .applies = kLive},
     Key{.path = "alerts", .text = "Who is told that letters are open (in a financial dlq: critical), and that an "
         "issue is new or has regressed. Told again while it is so, and when it is over.", .applies = kLive},
     Key{.path = "alerts.alertmanager", .text = "A Prometheus Alertmanager.", .applies = kLive},
@@ -155,6 +187,20 @@ constexpr std::array kKeys{
     Key{.path = "alerts.resend", .type = KeyType::kDuration, .fallback = "1m",
         .text = "How often an alert that holds is told again; an Alertmanager that hears nothing for four times as "
         "long takes it for over.", .min = kSecond, .max = kHour, .applies = kLive},
+    Key{.path = "dlqs.*.sinks", .type = KeyType::kNames, .fallback = "[]",
+        .text = "Sinks that get its letters too, by name. One that is added gets those that are here already.",
+        .may_be_empty = true, .applies = kLive},
+    Key{.path = "sinks", .text = "Where letters are kept beside the office, by name. A dlq says which of them get its "
+        "letters (`dlqs.*.sinks`)."},
+    Key{.path = "sinks.*", .text = "One sink."},
+    Key{.path = "sinks.*.mongodb", .text = "A collection of MongoDB, with a document per value of `key`.",
+        .one_of = OneOf::kSink},
+    Key{.path = "sinks.*.mongodb.url", .type = KeyType::kText,
+        .text = "Where: `mongodb://…`, with options as MongoDB's drivers know them.", .secret = true},
+    Key{.path = "sinks.*.mongodb.database", .type = KeyType::kName, .text = "Its database."},
+    Key{.path = "sinks.*.mongodb.collection", .type = KeyType::kName, .text = "Its collection."},
+    Key{.path = "sinks.*.mongodb.key", .type = KeyType::kName,
+        .text = "The field of a message that there is one document of; without it, it is the letter's id."},
     Key{.path = "channels", .text = "Channels and their consumers (webhooks), by id; put into the store at the start. "
         "They can be made over HTTP as well."},
     Key{.path = "channels.*", .text = "One channel: the topic of this name."},
@@ -293,7 +339,9 @@ constexpr std::array kKeys{
     Key{.path = "workers.*.dead_letter.topic", .type = KeyType::kTemplate, .fallback = "{topic}.dlq",
         .text = "Where letters go.", .applies = kRestarts},
     Key{.path = "workers.*.dead_letter.dialect", .type = KeyType::kChoice, .fallback = "record",
-        .text = "How letters are written.", .choices = "record", .applies = kRestarts},
+        .text = "How the value of a letter is written: as it was, in a JSON envelope, or, where it is a JSON object, "
+        "with `dlq_metadata` in it. Headers tell the story in all of them.",
+        .choices = "record envelope dlq_metadata", .applies = kRestarts},
     Key{.path = "workers.*.dead_letter.drop", .type = KeyType::kBool, .fallback = "false",
         .text = "With `enabled: false`: lose exhausted messages on purpose, counted.", .applies = kRestarts},
     Key{.path = "workers.*.counter", .text = "A counter of failed attempts for others to look at, in `counters`: read "

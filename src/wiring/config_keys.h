@@ -47,7 +47,7 @@ constexpr bool is_list(KeyType type) { return type >= KeyType::kChoices || type 
 enum class Applies : std::uint8_t { kLive, kRestartsWorker, kNextStart };
 
 // Of several keys in one map that share one of these, a map says one.
-enum class OneOf : std::uint8_t { kNobody, kAttempts, kBackoff, kHandler, kField, kWanted, kBroker, kCounters };
+enum class OneOf : std::uint8_t { kNobody, kAttempts, kBackoff, kHandler, kField, kWanted, kBroker, kCounters, kSink };
 
 struct Key {
   std::string_view path = {};

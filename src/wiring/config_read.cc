@@ -178,7 +178,8 @@ WorkerConfig read_worker(const std::string& name, const ConfigNode& node) {
   out.journal = text(node, "journal");
   out.guard = read_guard(node);
   const ConfigNode& letters = at(node, "dead_letter");
-  out.dead_letter = {yes(letters, "enabled"), yes(letters, "drop"), text(letters, "topic")};
+  out.dead_letter = {yes(letters, "enabled"), yes(letters, "drop"), text(letters, "topic"),
+                     *letter_dialect_named(text(letters, "dialect"))};
   out.counter = read_counter(node);
   out.metrics = read_metrics(node);
   if (const ConfigNode* cases = node.find("cases")) {
@@ -300,6 +301,20 @@ RedactionRules read_redaction(const ConfigNode& root) {
   return out;
 }
 
+DlqProvision read_provision(const ConfigNode& node) {
+  DlqProvision out;
+  const auto said = [&](std::string_view key) {
+    const ConfigNode* one = node.find(key);
+    return one != nullptr && !one->is_null();
+  };
+  if (said("partitions")) out.partitions = static_cast<std::int32_t>(number(node, "partitions"));
+  out.replicas = static_cast<std::int32_t>(number(node, "replicas"));
+  out.retention = said("retention") ? std::optional(duration(node, "retention")) : std::nullopt;
+  out.compression = text(node, "compression");
+  if (said("max_message")) out.max_message = static_cast<std::size_t>(*parse_size(text(node, "max_message")));
+  return out;
+}
+
 ReplayConfig read_replay(const ConfigNode& node) {
   ReplayConfig out;
   out.rate = *parse_rate(text(node, "rate"));
@@ -318,6 +333,8 @@ OfficeConfig read_office(const ConfigNode& resolved) {
   const ConfigNode& office = at(resolved, "office");
   out.replay = read_replay(at(office, "replay"));
   out.undo = duration(office, "undo");
+  out.keep_operations = duration(at(office, "operations"), "keep");
+  out.summary_check = duration(at(office, "summary"), "check");
   const ConfigNode* archive = office.find("archive");
   const ConfigNode* dir = archive == nullptr ? nullptr : archive->find("dir");
   out.archive_dir = dir != nullptr ? dir->text : text(resolved, "data_dir") + "/archive";
@@ -328,7 +345,18 @@ OfficeConfig read_office(const ConfigNode& resolved) {
       rule.keep =
           at(entry.value, "retention").is_null() ? std::nullopt : std::optional(duration(entry.value, "retention"));
       rule.then = text(entry.value, "then") == "purge" ? Then::kPurge : Then::kArchive;
-      out.dlqs.emplace_back(entry.key, rule);
+      if (const ConfigNode* group = entry.value.find("intake_group"); group != nullptr && !group->is_null())
+        rule.intake_group = group->text;
+      if (const ConfigNode* made = entry.value.find("provision"); made != nullptr && made->is_map())
+        rule.provision = read_provision(*made);
+      rule.sinks = texts(at(entry.value, "sinks"));
+      out.dlqs.emplace_back(entry.key, std::move(rule));
+    }
+  if (const ConfigNode* sinks = resolved.find("sinks"))
+    for (const ConfigEntry& entry : sinks->entries) {
+      const ConfigNode& mongodb = at(entry.value, "mongodb");
+      out.sinks.push_back({entry.key, text(mongodb, "url"), text(mongodb, "database"), text(mongodb, "collection"),
+                           text(mongodb, "key")});
     }
   return out;
 }
@@ -350,6 +378,9 @@ Config read_config(ConfigNode resolved) {
                   : level == "error" ? LogLevel::kError
                                      : LogLevel::kInfo;
   out.access = read_access(resolved);
+  if (const ConfigNode* signing = resolved.find("signing"))
+    if (const ConfigNode* office = signing->find("office"); office != nullptr && office->is_map())
+      out.office_key = OfficeKey{text(*office, "kid"), text(*office, "secret")};
   out.redact = read_redaction(resolved);
   out.heartbeats = read_heartbeats(at(resolved, "heartbeats"));
   out.office = read_office(resolved);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "adapters/broker/kafka/held_properties.h"
+#include "codec/replay_header.h"
 #include "codec/topic_name.h"
 #include "model/failure.h"
 #include "wiring/config_resolve.h"
@@ -15,7 +16,9 @@ constexpr std::size_t kMaxWorkers = 1000;
 constexpr std::size_t kMaxCases = 100;
 constexpr std::size_t kMaxRedactions = 100;
 constexpr std::size_t kMaxTopicName = 249;
+constexpr std::size_t kMaxSecret = 4096;
 constexpr std::size_t kMaxLabelValues = 100;
+constexpr std::string_view kSinkFields = " _id history history_state processed_at bartleby dlq_metadata ";
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
@@ -35,13 +38,16 @@ class Rules {
   void check() {
     listen();
     access();
+    signing();
     heartbeats();
     counters();
     alerts();
     brokers();
     channels();
+    sinks();
     const ConfigNode* workers = root_.find("workers");
     if (workers == nullptr) return;
+    intake_groups(*workers);
     if (workers->entries.size() > kMaxWorkers)
       mistakes_.add(workers->origin, "workers",
                     "got " + std::to_string(workers->entries.size()) + ", wants at most 1000");
@@ -84,6 +90,33 @@ class Rules {
     for (std::size_t i = 0; i < redact->items.size(); ++i)
       if (missing(redact->items[i], "json") && missing(redact->items[i], "header"))
         mistakes_.add(redact->items[i].origin, "office.redact[" + std::to_string(i) + "]", "wants one of json, header");
+  }
+
+  void signing() {
+    const ConfigNode* all = root_.find("signing");
+    const ConfigNode* office = all == nullptr ? nullptr : all->find("office");
+    if (office == nullptr || !office->is_map()) return;
+    for (const char* key : {"kid", "secret"})
+      if (missing(*office, key)) mistakes_.add(office->origin, "signing.office", std::string("wants ") + key);
+    const ConfigNode* secret = office->find("secret");
+    if (secret != nullptr && !secret->is_null() && !secret->refused &&
+        (secret->text.size() < kMinOfficeSecret || secret->text.size() > kMaxSecret))
+      mistakes_.add(secret->origin, "signing.office.secret",
+                    "got " + std::to_string(secret->text.size()) + " bytes, wants 32 to 4096");
+  }
+
+  // Offsets of a group with members are its members' alone.
+  void intake_groups(const ConfigNode& workers) {
+    const ConfigNode* dlqs = root_.find("dlqs");
+    if (dlqs == nullptr) return;
+    for (const ConfigEntry& dlq : dlqs->entries) {
+      const std::string group = dlq.value.is_map() ? text_of(dlq.value, "intake_group") : "";
+      if (group.empty()) continue;
+      for (const ConfigEntry& worker : workers.entries)
+        if (worker.value.is_map() && text_of(worker.value, "group") == group)
+          mistakes_.add(dlq.value.find("intake_group")->origin, "dlqs." + dlq.key + ".intake_group",
+                        "got " + quote(group) + ", the group of worker " + worker.key + "; wants one of its own");
+    }
   }
 
   void token(const ConfigNode& map, const std::string& path) {
@@ -176,6 +209,41 @@ class Rules {
     for (const ConfigEntry& one : properties->entries)
       if (const auto why = kafka::held_property(one.key))
         mistakes_.add(one.origin, path + ".properties." + one.key, "may not be set: " + std::string(*why));
+  }
+
+  void sinks() {
+    std::vector<std::string> names;
+    const ConfigNode* all = root_.find("sinks");
+    if (all != nullptr)
+      for (const ConfigEntry& entry : all->entries) {
+        names.push_back(entry.key);
+        if (!entry.value.is_map()) continue;
+        const std::string path = "sinks." + entry.key;
+        const ConfigNode* mongodb = entry.value.find("mongodb");
+        if (missing(entry.value, "mongodb")) mistakes_.add(entry.origin, path, "wants mongodb");
+        if (mongodb == nullptr || !mongodb->is_map()) continue;
+        for (const char* key : {"url", "database", "collection", "key"})
+          if (missing(*mongodb, key)) mistakes_.add(mongodb->origin, path + ".mongodb", std::string("wants ") + key);
+        const std::string key = text_of(*mongodb, "key");
+        if (key.contains('.') || kSinkFields.contains(" " + key + " "))
+          mistakes_.add(mongodb->find("key")->origin, path + ".mongodb.key",
+                        quote(key) + " is a name that documents use themselves, or has a dot");
+      }
+    const ConfigNode* dlqs = root_.find("dlqs");
+    if (dlqs == nullptr || (all != nullptr && all->refused)) return;
+    for (const ConfigEntry& dlq : dlqs->entries) {
+      const ConfigNode* wanted = dlq.value.find("sinks");
+      if (wanted == nullptr) continue;
+      for (const ConfigNode& one : wanted->items)
+        if (std::ranges::find(names, one.text) == names.end()) {
+          const std::string meant = nearest(one.text, names);
+          mistakes_.add(one.origin, "dlqs." + dlq.key + ".sinks",
+                        "got " + quote(one.text) + ", wants one of sinks" +
+                            (!meant.empty()  ? "; did you mean " + meant + "?"
+                             : names.empty() ? ", and there are none"
+                                             : ": " + join(names, ", ")));
+        }
+    }
   }
 
   void worker(const std::string& name, const ConfigNode& worker) {

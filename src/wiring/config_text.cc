@@ -82,6 +82,12 @@ class Printer {
     }
   }
 
+  std::vector<std::pair<std::string, std::string>> lines() const {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const Line& line : lines_) out.emplace_back(line.text, line.origin);
+    return out;
+  }
+
   std::string text() const {
     constexpr std::size_t kWidest = 70;
     std::size_t column = 0;
@@ -154,6 +160,12 @@ std::string config_show_text(const Config& config) {
   Printer printer;
   printer.map(config.effective, key_tree(), "");
   return printer.text();
+}
+
+std::vector<std::pair<std::string, std::string>> config_lines(const Config& config) {
+  Printer printer;
+  printer.map(config.effective, key_tree(), "");
+  return printer.lines();
 }
 
 std::string config_env_text(const Config& config) {

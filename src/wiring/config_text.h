@@ -16,6 +16,8 @@ std::string config_check_text(const Config& config);
 
 // The configuration that holds, as YAML that can be read again, with where each value came from.
 std::string config_show_text(const Config& config);
+// The same line by line, each with where its value came from; empty where there is nothing to say.
+std::vector<std::pair<std::string, std::string>> config_lines(const Config& config);
 
 // Every key with its variable.
 std::string config_env_text(const Config& config);

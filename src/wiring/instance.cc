@@ -11,6 +11,7 @@
 #include "server/pages.h"
 #include "server/routes/routes.h"
 #include "wiring/brokers.h"
+#include "wiring/config_text.h"
 #include "wiring/counters.h"
 #include "wiring/first_key.h"
 #include "wiring/instance_parts.h"
@@ -187,7 +188,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   if (!counters) return std::unexpected(counters.error());
   p.counters = std::move(*counters);
   p.retry_counters = std::make_unique<RetryCounters>(*p.counters);
-  auto key = office_key(p.config.data_dir);
+  auto key = p.config.office_key ? Result<OfficeKey>(*p.config.office_key) : office_key(p.config.data_dir);
   if (!key) return std::unexpected(key.error());
   p.office_key = std::move(*key);
   if (p.config.has_office) {
@@ -220,6 +221,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     p.services.operations = &p.office->operations();
     p.services.runner = &p.office->runner();
     p.services.alerts = &p.office->alerts();
+    p.services.sinks = [office = p.office.get()] { return office->sinks(); };
   }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();
@@ -248,6 +250,12 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   };
   p.services.beat = [&p] { p.heartbeats->wake(); };
   p.services.redaction = Redaction(p.config.redact);
+  if (p.office) p.services.rule_of = [&p](const std::string& dlq) { return p.office->rule_of(dlq); };
+  p.shown_config = config_lines(p.config);
+  p.services.config_lines = [&p] {
+    const std::lock_guard lock(p.mutex);
+    return p.shown_config;
+  };
   if (auto opened = p.open_access(); !opened) return std::unexpected(opened.error());
   p.follow_consumers();
   if (p.office)
@@ -340,6 +348,11 @@ Result<void> Instance::reload(Config fresh) {
   p.config.office.dlqs = std::move(fresh.office.dlqs);
   p.config.alerts = fresh.alerts;
   p.config.effective = std::move(fresh.effective);
+  {
+    auto lines = config_lines(p.config);
+    const std::lock_guard showing(p.mutex);
+    p.shown_config = std::move(lines);
+  }
   p.heartbeats->beat();
   p.tell_office();
   return {};

@@ -60,7 +60,8 @@ struct Instance::Parts {
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
   std::shared_ptr<OpenAttempts> open;
-  std::mutex mutex;  // of `running`
+  std::mutex mutex;                                               // of `running` and `shown_config`
+  std::vector<std::pair<std::string, std::string>> shown_config;  // lines, and where each came from
   std::map<std::string, Running> running;
   std::vector<Running> parting;  // handed over, but a handler of theirs still runs
   std::unique_ptr<AccessControl> access;
@@ -89,6 +90,7 @@ struct Instance::Parts {
   void start_worker(Prepared prepared);
   Result<std::shared_ptr<Handler>> make_handler(const WorkerConfig& worker, const CaseConfig& one,
                                                 std::shared_ptr<PullHandler>& pull);
+  std::function<void(const std::string&, const LogRecord&)> unverified(const WorkerConfig& config);
   std::string instance_of(const std::string& worker) const;
   std::string address() const;
   std::unique_ptr<Heartbeats> make_heartbeats();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <set>
 
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
@@ -13,6 +15,7 @@ namespace bartleby {
 namespace {
 
 constexpr std::string_view kDefaultPort = "1853";
+constexpr std::int64_t kStrangerEvery = 60'000;  // ms between two complaints about replays that nobody can verify
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -86,6 +89,13 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.topics = c.topics;
   spec.journal = c.journal;
   spec.dead_letter = c.dead_letter.topic;
+  spec.dialect = c.dead_letter.dialect;
+  spec.provision = [office = config.office](const std::string& dlq) {
+    const DlqRule rule = office.rule_of(dlq);
+    DlqProvision provision = rule.provision;
+    if (rule.dlq_class == DlqClass::kFinancial) provision.retention.reset();
+    return provision;
+  };
   spec.start = c.start.at;
   spec.start_time = c.start.time;
   spec.engine = c.engine();
@@ -97,7 +107,7 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   }
   spec.admit = admission_of(c);
   spec.replay_topic = c.lane_template();
-  spec.replay_of = replays_of(c.group, {office_key});
+  spec.replay_of = replays_of(c.group, {office_key}, unverified(c));
   if (c.counter) {
     prepared.counter = retry_counters->of_worker(*KeyTemplate::parse(c.counter->key), c.counter->ttl);
     spec.watchers.push_back(prepared.counter);
@@ -107,6 +117,28 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
     spec.watchers.push_back(prepared.family);
   }
   return prepared;
+}
+
+// What lies in a worker's lane was sent to it by an office. If the signature is not one that this process knows it is
+// an ordinary message, and the office waits in vain for its outcome: somebody must hear of it.
+std::function<void(const std::string&, const LogRecord&)> Instance::Parts::unverified(const WorkerConfig& c) {
+  std::set<std::string> lanes;
+  for (const std::string& topic : c.topics) lanes.insert(c.lane_of(topic, config.cluster_id));
+  auto next = std::make_shared<std::atomic<std::int64_t>>(0);
+  return [this, lanes, next, worker = c.name](const std::string& topic, const LogRecord& record) {
+    if (!lanes.contains(topic)) return;
+    const std::int64_t now = ms(clock.now().wall);
+    std::int64_t due = next->load();
+    if (now < due || !next->compare_exchange_strong(due, now + kStrangerEvery)) return;
+    log.error("replay_not_verified",
+              {{"worker", worker},
+               {"topic", topic},
+               {"offset", record.offset.v},
+               {"kid", office_key.kid},
+               {"why",
+                "signed with a key that this process does not have: its outcome is not reported; set "
+                "signing.office to the same on office and workers"}});
+  };
 }
 
 void Instance::Parts::start_worker(Prepared prepared) {

@@ -1,13 +1,17 @@
 #include "wiring/office.h"
 
+#include <algorithm>
+
 #include "adapters/alert/alertmanager/alertmanager.h"
 #include "adapters/alert/log/log_alerter.h"
 #include "adapters/archive/files/file_archive.h"
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "office/dlq_view.h"
+#include "office/sql.h"
 #include "ports/log_keeper.h"
 #include "server/redaction.h"
 #include "wiring/office_key.h"
+#include "wiring/sinks.h"
 
 namespace bartleby {
 
@@ -28,23 +32,29 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   options.dlq_class = [self = office.get()](const std::string& topic) {
     return self->is_dlq(topic) ? std::optional(self->rule_of(topic).dlq_class) : std::nullopt;
   };
+  options.group_of = [self = office.get()](const std::string& topic) { return self->rule_of(topic).intake_group; };
   // A log of our own waits with deleting until intake has seen it; others cannot.
   if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
     options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };
+  options.sinks_of = [self = office.get()](const std::string& dlq) { return self->rule_of(dlq).sinks; };
   office->intake_ =
       std::make_unique<IntakeRunner>(broker, *office->store_, log, clock, std::move(options),
-                                     [self = office.get()](const std::string& dlq, const IntakeReport& report) {
-                                       self->news_.heard(dlq, report);
+                                     [self = office.get(), &clock](const std::string& dlq, const IntakeReport& report) {
+                                       self->news_.heard(dlq, report, clock.now().steady);
                                        self->alerts_->wake();
+                                       for (const auto& sink : self->sink_runners_) sink->wake();
                                      });
   office->archive_ = std::make_unique<FileArchive>(config.office.archive_dir);
   office->chores_ = std::make_unique<Chores>(
       *office->store_, office->news_, log, clock, config.advertise,
-      [self = office.get(), &broker, &log, holder = config.advertise](Timestamp now) {
+      [self = office.get(), &broker, &log, holder = config.advertise,
+       operations = config.office.keep_operations](Timestamp now) {
         warn_of_expiry(*self->store_, broker, log, now);
         return keep_tidy(
-            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, holder, now);
-      });
+            *self->store_, *self->archive_, [self](const std::string& dlq) { return self->rule_of(dlq); }, operations,
+            holder, now);
+      },
+      ChoreTimes{.check = config.office.summary_check});
   RunnerOptions running;
   running.key = key;
   office->runner_ = std::make_unique<OperationRunner>(broker, *office->store_, log, clock, std::move(running));
@@ -57,12 +67,15 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   operations.defaults.undo = config.office.undo;
   operations.limits.max_replays = replay.max_replays;
   operations.limits.targets = replay.targets;
+  // A lane is read by whichever process has the partition: it must know the key.
+  operations.limits.lanes = config.office_key.has_value() || !config.brokers.front().kafka;
   operations.limits.shown = [redaction = Redaction(config.redact)](const Bytes& value) {
     return redaction.value(value);
   };
   operations.new_id = [] { return "op_" + random_hex(); };
   operations.wake = [self = office.get()] { self->runner_->wake(); };
   office->operations_ = std::make_unique<Operations>(*office->store_, clock, std::move(operations));
+  if (auto sinks = office->start_sinks(config, clock, log); !sinks) return std::unexpected(sinks.error());
   office->intake_->start();
   office->runner_->start();
   office->chores_->start();
@@ -79,6 +92,36 @@ void Office::tell_whom(const Config& config) {
   if (!told_.alertmanager.empty())
     to.push_back(std::make_unique<Alertmanager>(AlertmanagerOptions{told_.alertmanager, config.advertise}));
   alerts_->set(std::move(to), told_.resend);
+}
+
+Result<void> Office::start_sinks(const Config& config, const Clock& clock, Log& log) {
+  for (const SinkConfig& one : config.office.sinks) {
+    auto sink = open_sink(one);
+    if (!sink) return std::unexpected(sink.error());
+    SinkOptions options;
+    options.name = one.name;
+    options.sinks_of = [this](const std::string& dlq) { return rule_of(dlq).sinks; };
+    sinks_.push_back(std::move(*sink));
+    sink_runners_.push_back(std::make_unique<SinkRunner>(*sinks_.back(), *store_, log, clock, std::move(options)));
+  }
+  // Letters of a sink that is not configured any more stay: whoever took it away may not know of them.
+  BARTLEBY_TRY(store_->read([&](Connection& connection) -> Result<void> {
+    const auto waiting = sinks_with_letters(connection);
+    if (!waiting) return std::unexpected(waiting.error());
+    for (const std::string& name : *waiting)
+      if (std::ranges::find(config.office.sinks, name, &SinkConfig::name) == config.office.sinks.end())
+        log.warning("sink_gone", {{"sink", name}, {"why", "letters wait for it, and it is not configured any more"}});
+    return {};
+  }));
+  for (const auto& runner : sink_runners_) runner->start();
+  return {};
+}
+
+std::vector<SinkStatus> Office::sinks() const {
+  std::vector<SinkStatus> out;
+  for (const auto& runner : sink_runners_)
+    if (auto status = runner->status()) out.push_back(std::move(*status));
+  return out;
 }
 
 void Office::follow(const Config& config) {

@@ -1,5 +1,5 @@
 // The office of a process: its store in the data folder, and four threads: one takes in letters of the embedded log,
-// one carries out operations, one does chores, one tells of alerts.
+// one carries out operations, one does chores, one tells of alerts; and one more for each sink.
 //
 // Takes in the dead letter topics of the configured workers, and every topic whose name looks like one (`*.dlq`,
 // `*.DLT`, `*-dlt`, `dlq.*`). Owns store and threads; the broker must outlive it. Any thread may ask for the store.
@@ -20,6 +20,7 @@
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/sink_runner.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/store.h"
@@ -43,12 +44,15 @@ class Office {
   OperationRunner& runner() { return *runner_; }
   const AlertRunner& alerts() const { return *alerts_; }
   IntakeCounts intake() const { return intake_->counts(); }
-  void follow(const Config& config);  // after a reload: the workers' dlqs and who is told may be others
+  std::vector<SinkStatus> sinks() const;  // those that the store can tell about
+  void follow(const Config& config);      // after a reload: the workers' dlqs and who is told may be others
+
+  DlqRule rule_of(const std::string& dlq) const;  // how its letters are kept; any thread
 
  private:
   explicit Office(std::unique_ptr<Store> store) : store_(std::move(store)) {}
   bool is_dlq(const std::string& topic) const;
-  DlqRule rule_of(const std::string& dlq) const;
+  Result<void> start_sinks(const Config& config, const Clock& clock, Log& log);
   void tell_whom(const Config& config);
   std::vector<Reader> readers_of(const std::string& topic) const;
 
@@ -65,7 +69,9 @@ class Office {
   std::unique_ptr<AlertRunner> alerts_;  // intake wakes it
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<OperationRunner> runner_;
-  std::unique_ptr<IntakeRunner> intake_;  // these three last: their threads end first
+  std::vector<std::unique_ptr<Sink>> sinks_;
+  std::vector<std::unique_ptr<SinkRunner>> sink_runners_;  // intake wakes them: they end after it
+  std::unique_ptr<IntakeRunner> intake_;                   // these two last: their threads end first
   std::unique_ptr<Chores> chores_;
 };
 

@@ -56,9 +56,12 @@ class BrokerRig {
   virtual void freeze(Member&) { BARTLEBY_UNREACHABLE(); }
   virtual void thaw(Member&) { BARTLEBY_UNREACHABLE(); }
   virtual void kill(std::unique_ptr<Member>) { BARTLEBY_UNREACHABLE(); }
+  // Late requests of members that were killed come now; of most brokers they come by themselves.
+  virtual void send_late() {}
   // The group's generation moves and no member's assignment changes.
   virtual void move_generation(const std::string&) { BARTLEBY_UNREACHABLE(); }
   virtual void delete_before(const TopicPartition&, Offset) { BARTLEBY_UNREACHABLE(); }
+  // It may have to write a record of its own behind the others first.
   virtual void compact(const TopicPartition&) { BARTLEBY_UNREACHABLE(); }
   virtual void deny(const std::string&, bool) { BARTLEBY_UNREACHABLE(); }
   virtual void stall(const std::string&, bool) { BARTLEBY_UNREACHABLE(); }

@@ -122,6 +122,7 @@ TEST_P(BrokerContract, TheLateEndOfADeadWriterHasNoEffectOnceItIsFenced) {
   kill(a);
   ASSERT_TRUE(fence(b, dead));
   EXPECT_EQ(stable(b, tp).offset, std::nullopt);
+  rig().send_late();
   look_on(rig().late());
   EXPECT_EQ(stable(b, tp).offset, std::nullopt);
   EXPECT_TRUE(range(b, dlq, Offset(0), Offset(100)).records.empty());

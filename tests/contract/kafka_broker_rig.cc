@@ -9,10 +9,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "adapters/broker/kafka/kafka_broker.h"
 #include "tests/contract/broker_contract.h"
@@ -92,9 +94,9 @@ class KafkaRig : public BrokerRig {
             .kill = true,
             .moves_generation = true,
             .deletes = true,
-            .compacts = false,  // Kafka never compacts the segment that is being written
+            .compacts = true,
             .denies = true,
-            .stalls = false};  // one broker is all of its replicas in step
+            .stalls = true};
   }
   Instant now() const override {
     return Instant(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
@@ -108,6 +110,7 @@ class KafkaRig : public BrokerRig {
 
   void fate_of_next_write(Member& member, Fate fate) override { broker_->fate_of_next_write(member, fate_of(fate)); }
   void kill(std::unique_ptr<Member> member) override { broker_->kill(std::move(member)); }
+  void send_late() override { EXPECT_GT(broker_->send_late(), 0u); }
   // Somebody comes for another topic, and goes.
   void move_generation(const std::string& group) override {
     TopicSpec spec;
@@ -124,11 +127,40 @@ class KafkaRig : public BrokerRig {
   void delete_before(const TopicPartition& tp, Offset offset) override {
     BARTLEBY_ASSERT(broker_->admin().delete_before(tp, offset).has_value());
   }
+  // Kafka never compacts the segment that is being written: another record, and that is another one.
+  void compact(const TopicPartition& tp) override {
+    set(tp.topic, "min.cleanable.dirty.ratio", "0.001");
+    set(tp.topic, "segment.ms", "1");
+    const auto before = broker_->log_range(tp);
+    BARTLEBY_ASSERT(before.has_value());
+    BARTLEBY_ASSERT(broker_->produce({out(tp, "not one of the test", "")}).has_value());
+    const Instant limit = now() + this->limit();
+    for (bool dense = true; dense;) {
+      BARTLEBY_ASSERT(now() < limit);
+      const auto there = broker_->read(tp, Offset(0), 1000, std::size_t{1} << 20);
+      BARTLEBY_ASSERT(there.has_value());
+      std::set<std::string> keys;
+      dense = std::ranges::any_of(*there, [&](const LogRecord& r) { return !keys.insert(r.key.value_or("")).second; });
+    }
+  }
   void deny(const std::string& topic, bool denied) override {
     BARTLEBY_ASSERT(broker_->admin().deny(topic, denied).has_value());
   }
+  // One broker is all the replicas that there are: one more is wanted.
+  void stall(const std::string& topic, bool stalled) override {
+    set(topic, "min.insync.replicas", stalled ? "2" : "1");
+    const Instant limit = now() + this->limit();
+    for (bool applied = false; !applied; broker_->admin().forget(topic)) {  // a broker hears of it a moment later
+      BARTLEBY_ASSERT(now() < limit);
+      const auto wanting = broker_->admin().short_of_replicas(topic, std::nullopt);
+      applied = wanting && *wanting == stalled;
+    }
+  }
 
  private:
+  void set(const std::string& topic, const std::string& setting, const std::string& value) {
+    BARTLEBY_ASSERT(broker_->admin().set(topic, setting, value).has_value());
+  }
   static kafka::WriteFate fate_of(Fate fate) {
     switch (fate) {
       case Fate::kNotDone:
@@ -147,8 +179,15 @@ class KafkaRig : public BrokerRig {
   std::unique_ptr<kafka::KafkaBroker> broker_;
 };
 
-RigFactory classic() {
-  return {"Classic", [] { return std::make_unique<KafkaRig>(kafka::Options{}); }};
+// BARTLEBY_TEST_GROUP_PROTOCOL=consumer: by the protocol of KIP-848.
+RigFactory by_protocol() {
+  const char* chosen = std::getenv("BARTLEBY_TEST_GROUP_PROTOCOL");
+  const bool consumer = chosen != nullptr && std::string_view(chosen) == "consumer";
+  return {consumer ? "Consumer" : "Classic", [consumer] {
+            kafka::Options options;
+            options.consumer_protocol = consumer;
+            return std::make_unique<KafkaRig>(std::move(options));
+          }};
 }
 
 // What no other broker can be made to do.
@@ -217,10 +256,83 @@ TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsReadFromItsBeginning) {
   EXPECT_EQ(offsets->front().offset.value_or(Offset(0)), Offset(0)) << "what is new would be skipped";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(classic()),
+// A dead owner of many partitions is fenced for each of them.
+TEST_P(KafkaAlone, AWriterIsFencedOnceForAllWhoAskAtTheSameTime) {
+  const TopicPartition tp{topic(), Partition(0)};
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  assigned(a, tp);
+  const std::string dead = "bartleby." + rig().fresh("nobody") + ".x.1";
+  for (std::uint64_t request = 1; request <= 50; ++request) a->fence_writer(request, dead);
+  ASSERT_TRUE(await([&] { return a.count<WriterFenced>() == 50; }));
+  for (std::uint64_t request = 1; request <= 50; ++request)
+    EXPECT_TRUE(a.find<WriterFenced>([&](const WriterFenced& f) { return f.request == request && f.answered; }));
+}
+
+TEST_P(KafkaAlone, RecordsThatWereTakenBackAreInTheLogAndAreNotHandedOut) {
+  const TopicPartition tp{topic(), Partition(0)}, to{topic(), Partition(0)};
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  const PartitionRef ref = assigned(a, tp);
+  for (int i = 0; i < 3; ++i) {
+    write_until_done(a, {out(to, "k", std::to_string(i))}, {{ref, Offset(i), ""}});
+    rig().fate_of_next_write(*a, Fate::kNotDone);
+    EXPECT_EQ(write(a, {out(to, "k", "aborted")}, {{ref, Offset(i), ""}}).result, WriteResult::kNotDone);
+  }
+  // Six records, each with the mark of its transaction's end.
+  ASSERT_TRUE(await([&] { return log_range(a, to).end == Offset(12); })) << log_range(a, to).end.v;
+  const Range read = range(a, to, Offset(0), Offset(12));
+  EXPECT_EQ(values(read.records), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(read.next, Offset(12));
+}
+
+// librdkafka cannot ask for it: retention by size is seen from what was read.
+TEST_P(KafkaAlone, TheSizeOfALogIsGuessedFromWhatWasRead) {
+  const TopicPartition tp{topic(), Partition(0)};
+  for (int i = 0; i < 5; ++i) produce(tp, std::vector<std::string>(20, std::string(1000, 'x')));
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  assigned(a, tp);
+  EXPECT_EQ(log_range(a, tp).bytes, 0u) << "nothing is known yet";
+  const PartitionRef ref = reading(a, tp, Offset(50));
+  ASSERT_TRUE(await([&] { return a.end(ref) == Offset(100); }));
+  EXPECT_GE(log_range(a, tp).bytes, 100 * 1000u);
+  EXPECT_LE(log_range(a, tp).bytes, 120 * 1000u);
+}
+
+// What is compressed is smaller than what is read of it.
+TEST_P(KafkaAlone, ALogIsNotTakenForLargerThanItsRetentionAllows) {
+  const TopicPartition tp{topic(), Partition(0)};
+  kafka::Admin& admin = dynamic_cast<kafka::KafkaBroker&>(broker()).admin();
+  ASSERT_TRUE(admin.set(tp.topic, "retention.bytes", "100000").has_value());
+  ASSERT_TRUE(admin.set(tp.topic, "segment.bytes", "1048576").has_value());
+  ASSERT_TRUE(admin.describe(tp.topic).has_value());
+  kafka::Options compressing = admin.options();
+  compressing.properties["compression.type"] = "zstd";
+  auto sender = kafka::KafkaBroker::open(std::move(compressing));
+  ASSERT_TRUE(sender.has_value());
+  ASSERT_TRUE((*sender)->produce(std::vector<Record>(40, out(tp, "k", std::string(100000, 'x')))).has_value());
+  Probe& a = join(rig().fresh("group"), {tp.topic});
+  const PartitionRef ref = reading(a, tp);
+  ASSERT_TRUE(await([&] { return a.end(ref) == Offset(40); }));
+  EXPECT_EQ(log_range(a, tp).bytes, 1048576u + 100000u);
+}
+
+// A process that begins does not wait for the end of a dead one's transaction.
+TEST_P(KafkaAlone, WhatAGroupHasCommittedIsToldWhileATransactionIsOpen) {
+  const TopicPartition tp{topic(), Partition(0)};
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {tp.topic}, Duration(6000));
+  const PartitionRef ref = assigned(a, tp);
+  write_until_done(a, {}, {{ref, Offset(1), "a"}});
+  Probe& b = join(group, {tp.topic});
+  leave_open(a, b, tp, Fate::kReplyLostNotDone, {}, {ref, Offset(2), "a"});
+  const auto by_now = dynamic_cast<GroupLook&>(broker()).offsets_by_now(group, {tp.topic});
+  ASSERT_TRUE(by_now.has_value());
+  EXPECT_EQ(by_now->at(0).offset, Offset(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(by_protocol()),
                          [](const auto& instance) { return instance.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(Kafka, BrokerContract, testing::Values(classic()),
+INSTANTIATE_TEST_SUITE_P(Kafka, BrokerContract, testing::Values(by_protocol()),
                          [](const auto& instance) { return instance.param.name; });
 
 }  // namespace

@@ -204,7 +204,7 @@ class WrongServer {
       bool greeted = false;
       while (!stopping_) {
         const ssize_t n = ::recv(one, in.data(), in.size(), 0);
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+        if (n < 0 && errno == EAGAIN) continue;  // on Linux also what would block
         if (n <= 0) break;
         const std::string& out = greeted ? answer_ : kPong;
         greeted = true;

@@ -2,6 +2,7 @@
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "tests/contract/store_archives.h"
 #include "tests/contract/store_operations.h"
+#include "tests/contract/store_sinks.h"
 #include "tests/support/scratch_folder.h"
 
 namespace bartleby::contract {
@@ -27,6 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreArchives, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSinks, testing::Values(sqlite()), [](const auto& rig) { return rig.param.name; });
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreOperations, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
 

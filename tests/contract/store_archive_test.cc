@@ -30,18 +30,80 @@ TEST_P(StoreArchives, OldLettersAreArchivedAndComeBackByteByByte) {
   EXPECT_EQ(state(2), LetterState::kOpen);
   EXPECT_EQ(payload(2), odd_);
   expect_counts_are_exact();
-  EXPECT_EQ(tidy(keep(30 * kDay)).archived, 0U) << "its time begins anew";
   const auto again = restore_archive(store(), files_, only_archive(), kAnn, now_);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->restored, 0U);
   EXPECT_EQ(again->left_alone, 3U);
+  const RetentionReport later = tidy(keep(30 * kDay));
+  EXPECT_EQ(later.archived, 0U) << "its time begins anew";
+  EXPECT_EQ(later.removed, 1U) << "nothing is left in it";
+  EXPECT_TRUE(files_.files.empty());
+}
+
+TEST_P(StoreArchives, WhatIsPurgedLeavesItsArchiveToo) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  const std::string before = only_archive();
+  change(letter(3).letter.id, LetterCause::kPurge);
+  files_.full = true;
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_));
+  EXPECT_EQ(only_archive(), before) << "not before the new file is there";
+  files_.full = false;
+  const RetentionReport report = tidy(keep(30 * kDay));
+  EXPECT_EQ(report.rewritten, 1U);
+  const std::string after = only_archive();
+  EXPECT_NE(after, before);
+  ASSERT_EQ(files_.files.size(), 2U) << "the old file and its manifest are gone";
+  EXPECT_TRUE(files_.files.contains(after + ".jsonl.zst"));
+  EXPECT_NE(files_.files[after + ".json"].find("\"letters\":2"), std::string::npos);
+  EXPECT_EQ(number("SELECT letters FROM archives"), 2);
+  EXPECT_EQ(tidy(keep(30 * kDay)).rewritten, 0U) << "once";
+  const auto back = restore_archive(store(), files_, after, kAnn, now_);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->restored, 2U);
+  EXPECT_EQ(payload(2), odd_);
+
+  change(letter(1).letter.id, LetterCause::kPurge);
+  EXPECT_EQ(tidy(keep(30 * kDay)).removed, 1U);
+  EXPECT_TRUE(files_.files.empty());
+  EXPECT_EQ(number("SELECT count(*) FROM archives"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM archive_files_left"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action IN ('rewrite', 'remove')"), 2);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreArchives, AFileThatCouldNotBeDeletedIsDeletedLater) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  for (const std::int64_t n : {1, 2, 3}) change(letter(n).letter.id, LetterCause::kPurge);
+  files_.full = true;
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_));
+  EXPECT_EQ(files_.files.size(), 2U);
+  EXPECT_EQ(number("SELECT count(*) FROM archives"), 0);
+  files_.full = false;
+  tidy(keep(30 * kDay));
+  EXPECT_TRUE(files_.files.empty());
+}
+
+TEST_P(StoreArchives, ADamagedArchiveThatLettersLeaveIsLeftAloneAndTold) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  const std::string id = only_archive();
+  files_.files[id + ".jsonl.zst"].back() ^= 1;
+  change(letter(3).letter.id, LetterCause::kPurge);
+  const RetentionReport report = tidy(keep(30 * kDay));
+  EXPECT_EQ(report.damaged, std::vector<std::string>{id});
+  EXPECT_EQ(files_.files.size(), 2U);
 }
 
 TEST_P(StoreArchives, WhatCannotBeWrittenStaysInTheStore) {
   take_in_three();
   now_ += 31 * kDay;
   files_.full = true;
-  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), "a", now_));
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_));
   EXPECT_EQ(state(1), LetterState::kOpen);
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 3);
   files_.full = false;

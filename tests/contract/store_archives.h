@@ -22,6 +22,11 @@ class Files : public Archive {
     if (found == files.end()) return fail(ErrorCode::kNotFound, name);
     return found->second;
   }
+  Result<void> remove(const std::string& name) override {
+    if (full) return fail(ErrorCode::kUnavailable, "the disk is gone");
+    if (files.erase(name) == 0) return fail(ErrorCode::kNotFound, name);
+    return {};
+  }
 
   std::map<std::string, std::string> files;
   bool full = false;
@@ -30,7 +35,7 @@ class Files : public Archive {
 class StoreArchives : public StoreContract {
  protected:
   RetentionReport tidy(const RuleOf& rule) {
-    const auto report = keep_tidy(store(), files_, rule, "a", now_);
+    const auto report = keep_tidy(store(), files_, rule, kKeepOperations, "a", now_);
     EXPECT_TRUE(report) << report.error().message;
     return report.value_or(RetentionReport{});
   }

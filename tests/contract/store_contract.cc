@@ -147,6 +147,16 @@ void StoreContract::expect_counts_are_exact() {
   EXPECT_EQ(number("SELECT count(*) FROM issues i WHERE i.open <>"
                    " (SELECT count(*) FROM letters l WHERE l.issue = i.seq AND l.state = 0)"),
             0);
+  EXPECT_EQ(number("SELECT count(*) FROM operation_results r WHERE r.items <> (SELECT count(*) FROM operation_items i"
+                   " WHERE i.operation = r.operation AND i.result = r.result)"),
+            0);
+  EXPECT_EQ(number("SELECT coalesce(sum(items), 0) FROM operation_results"),
+            number("SELECT count(*) FROM operation_items"));
+  EXPECT_EQ(number("SELECT count(*) FROM walked w, summary_walk s WHERE w.letters <> (SELECT count(*) FROM letters l"
+                   " WHERE l.shelf = w.shelf AND l.state = w.state AND l.seq <= s.walked_to)"),
+            0);
+  EXPECT_EQ(number("SELECT coalesce(sum(letters), 0) FROM walked"),
+            number("SELECT count(*) FROM letters, summary_walk WHERE seq <= walked_to"));
   read([](Connection& c) -> Result<void> {
     const auto verdict = verify_audit(c);
     if (!verdict) return std::unexpected(verdict.error());

@@ -107,7 +107,7 @@ TEST_P(StoreContract, DeathsOfAConsumerAreThoseOfItsOpenLettersInAllDlqs) {
   read([&](Connection& c) -> Result<void> {
     const auto deaths = deaths_by_consumer(c);
     EXPECT_TRUE(deaths && deaths->size() == 1);
-    EXPECT_EQ(deaths->at("orders.billing"), std::pair(letter(1).letter.died_at, letter(3).letter.died_at));
+    EXPECT_EQ(deaths->at("orders/billing"), std::pair(letter(1).letter.died_at, letter(3).letter.died_at));
     return {};
   });
   for (const std::int64_t n : {1, 2, 3}) change(letter(n).letter.id, LetterCause::kDiscard);

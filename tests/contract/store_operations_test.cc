@@ -43,6 +43,22 @@ TEST_P(StoreOperations, WhoElseReadsTheTopicDecidesWhereItGoes) {
   EXPECT_EQ(operations().plan(elsewhere, kAnn).error().code, ErrorCode::kInvalid);
 }
 
+TEST_P(StoreOperations, ALaneThatWorkersCannotVerifyIsNotUsed) {
+  letters(2);
+  readers_["orders"].push_back({"audit", "orders.replay.audit"});
+  OperationsOptions without = options();
+  without.limits.lanes = false;
+  Operations keyless(store(), clock_, without);
+  OperationRequest group = request(OperationKind::kReplay);
+  const Operation planned = keyless.plan(group, kAnn).value();
+  EXPECT_EQ(planned.letters, 0);
+  EXPECT_NE(planned.report.excluded.front().why.find("signing.office"), std::string::npos);
+  group.settings.scope = ReplayScope::kGroup;
+  EXPECT_NE(keyless.plan(group, kAnn).error().message.find("signing.office"), std::string::npos);
+  group.settings.scope = ReplayScope::kTopic;
+  EXPECT_EQ(keyless.plan(group, kAnn).value().letters, 2);
+}
+
 // A type may have more issues than are looked up for a query.
 TEST_P(StoreOperations, AnErrorTypeWithVeryManyIssuesIsFoundWhole) {
   std::vector<Arrival> all;

@@ -134,8 +134,13 @@ TEST_P(StoreOperations, ALetterOfEveryFormIsSentAsTheBareMessage) {
   std::string value(3000, '\0');  // of no use to a compressor: it takes parts
   for (char& c : value) c = static_cast<char>(random.below(256));
   const LogRecord message{Offset(0), sent_at, "k", value, {{"tenant", "acme"}}};
-  for (const LetterForm form :
-       {LetterForm::kWhole, LetterForm::kStackCut, LetterForm::kCompressed, LetterForm::kParts}) {
+  for (const auto& [form, dialect] :
+       std::initializer_list<std::pair<LetterForm, LetterDialect>>{{LetterForm::kWhole, LetterDialect::kRecord},
+                                                                   {LetterForm::kStackCut, LetterDialect::kRecord},
+                                                                   {LetterForm::kCompressed, LetterDialect::kRecord},
+                                                                   {LetterForm::kParts, LetterDialect::kRecord},
+                                                                   {LetterForm::kWhole, LetterDialect::kEnvelope},
+                                                                   {LetterForm::kParts, LetterDialect::kEnvelope}}) {
     LetterFacts facts;
     facts.cluster = "test";
     facts.topic = "orders";
@@ -144,7 +149,7 @@ TEST_P(StoreOperations, ALetterOfEveryFormIsSentAsTheBareMessage) {
     facts.group = facts.worker = "billing";
     facts.error = {"E", "m", "at f"};
     std::vector<LogRecord> records;
-    for (const Record& out : letter_records(facts, message, form, {"orders.dlq", 1, 1000}))
+    for (const Record& out : letter_records(facts, message, form, {"orders.dlq", 1, 1000, dialect}))
       records.push_back(
           {Offset(static_cast<std::int64_t>(records.size())), timestamp_ms(9), out.key, out.value, out.headers});
     EXPECT_EQ(records.size() > 1, form == LetterForm::kParts);
@@ -155,13 +160,32 @@ TEST_P(StoreOperations, ALetterOfEveryFormIsSentAsTheBareMessage) {
   take_in(std::move(all));
   run(started(request(OperationKind::kReplay)));
   const auto sent = replays_in("orders");
-  ASSERT_EQ(sent.size(), 4U);
+  ASSERT_EQ(sent.size(), 6U);
   for (const auto& [mark, record] : sent) {
     EXPECT_EQ(record.key, message.key);
     EXPECT_EQ(record.value, message.value);
     ASSERT_EQ(record.headers.size(), 2U);
     EXPECT_EQ(record.headers[0], message.headers[0]);
   }
+}
+
+TEST_P(StoreOperations, ALetterOfAnotherProgramIsSentWithoutItsWrapping) {
+  const LogRecord record{Offset(0),
+                         timestamp_ms(9),
+                         "their key",
+                         R"({"original_topic":"orders","original_partition":0,"original_offset":7,"original_key":"k",)"
+                         R"("original_value":{ "a":1 },"error_details":{"message":"no"},"retry_count":2})",
+                         {}};
+  auto foreign = foreign_letter(record);
+  ASSERT_TRUE(foreign);
+  take_in({foreign_arrival("test", {"orders.dlq", Partition(0)}, record, std::move(*foreign))});
+  OperationRequest wanted = request(OperationKind::kReplay);
+  wanted.settings.scope = ReplayScope::kTopic;
+  run(started(wanted));
+  const auto sent = cluster_.read({"orders", Partition(0)}, Offset(0), 10, 1 << 20).value();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].key, "k");
+  EXPECT_EQ(sent[0].value, "{ \"a\":1 }");
 }
 
 TEST_P(StoreOperations, TheLatestErrorIsShownAndComesFirst) {

@@ -115,6 +115,59 @@ TEST_F(HttpServerTest, RoutesThatWaitForADiskHoldUpNobodyElse) {
   for (const auto& writer : writers) EXPECT_TRUE(writer->read_until("written").contains("written"));
 }
 
+TEST_F(HttpServerTest, LongReadsAndStreamsHoldUpNobodyWhoWaitsForNothing) {
+  constexpr int kThreads = 4;  // of routes that may wait
+  std::latch begun(kThreads), store(1);
+  const auto look = [&] {
+    begun.count_down();
+    store.wait();
+  };
+  router_.add("GET", "/read", {.access = Access::open(), .summary = "answers when the store does"}, [&](Request&) {
+    look();
+    return text("read");
+  });
+  router_.add("GET", "/news", {.access = Access::open(), .summary = "tells when the store does"}, [&](Request&) {
+    Response response;
+    response.stream = [&, told = false]() mutable -> std::optional<std::string> {
+      if (std::exchange(told, true)) return std::nullopt;
+      look();
+      return "news";
+    };
+    return response;
+  });
+  router_.add("GET", "/alive", {.access = Access::open(), .summary = "looks at nothing", .at_once = true},
+              [](Request&) { return text("alive!"); });
+  start({.waiting_threads = kThreads});
+  std::vector<std::unique_ptr<Client>> readers;
+  for (int i = 0; i < kThreads; ++i) {
+    readers.push_back(std::make_unique<Client>(server_->port()));
+    readers.back()->get(i < 2 ? "/news" : "/read");
+  }
+  begun.wait();
+  for (int i = 0; i < 4; ++i) {
+    Client other(server_->port());
+    other.get("/alive");
+    EXPECT_TRUE(other.read_until("alive!").starts_with("HTTP/1.1 200"));
+  }
+  store.count_down();
+  for (int i = 0; i < kThreads; ++i) {
+    const std::string wanted = i < 2 ? "news" : "read";
+    EXPECT_TRUE(readers[static_cast<std::size_t>(i)]->read_until(wanted).contains(wanted));
+  }
+}
+
+TEST_F(HttpServerTest, ARouteThatThrowsIsAnsweredAllTheSame) {
+  router_.add("GET", "/throws", {.access = Access::open(), .summary = "throws"},
+              [](Request&) -> Response { throw std::runtime_error("out of paper"); });
+  start();
+  Client client(server_->port());
+  client.get("/throws");
+  EXPECT_TRUE(client.read_until("out of paper").starts_with("HTTP/1.1 503"));
+  client.read_until("}");
+  client.get("/now");
+  EXPECT_TRUE(client.read_until("now!").contains("200"));
+}
+
 TEST_F(HttpServerTest, WhoConnectsBeforeItServesIsAnsweredWhenItDoes) {
   server_ = std::move(*HttpServer::listen({.port = 0}, router_, log_));
   Client early(server_->port());

@@ -56,7 +56,7 @@ class OfficeIntake : public testing::Test {
     facts.group = facts.worker = "billing";
     facts.reason = Reason::kExhausted;
     ids_.push_back(letter_id(facts));
-    return letter_records(facts, message, form, {"orders.dlq", 2, 400});
+    return letter_records(facts, message, form, {"orders.dlq", 2, 400, static_cast<LetterDialect>(n % 3)});
   }
   void die(std::int64_t n, const LogRecord& message) {
     ASSERT_TRUE(broker_->produce(died(n, message, LetterForm::kWhole)));
@@ -90,9 +90,39 @@ LogRecord random_record(Random& random) {
   record.timestamp = timestamp_ms(random.between(0, 2'000'000'000'000));
   if (random.chance(80)) record.key = bytes(400);
   if (random.chance(90)) record.value = bytes(2000);
+  if (random.chance(30)) record.value = random.chance(50) ? "{ \"a\": 1 }\n" : R"({"dlq_metadata":{"b":"c"},"a":[]})";
   for (std::uint64_t i = random.below(5); i > 0; --i)
     record.headers.emplace_back(bytes(10), random.chance(70) ? Bytes(bytes(20)) : Bytes());
   return record;
+}
+
+TEST_F(OfficeIntake, AGroupShowsHowFarItIsAndDecidesNothing) {
+  IntakeOptions wanted = options();
+  wanted.show = Duration(0);
+  wanted.group_of = [](const std::string& topic) { return topic == "orders.dlq" ? "billing-dlq" : ""; };
+  const auto shown = [&] {
+    std::map<std::int32_t, std::int64_t> all;
+    const auto offsets = broker_->group_offsets("billing-dlq", {"orders.dlq"});
+    for (const CommittedOffset& one : offsets.value())
+      if (one.offset) all[one.tp.partition.v] = one.offset->v;
+    return all;
+  };
+  for (std::int64_t n = 0; n < 3; ++n) die(n, {Offset(n), timestamp_ms(1), "k", "v", {}});
+  {
+    IntakeRunner intake(*broker_, *store_, log_, clock_, wanted);
+    intake.run_until_idle();
+  }
+  EXPECT_EQ(stored(), 3);
+  EXPECT_EQ(shown(), (std::map<std::int32_t, std::int64_t>{{0, 2}, {1, 1}}));
+  // Somebody resets it: nothing is taken in twice, and it shows the truth again.
+  ASSERT_TRUE(broker_->commit_first("billing-dlq", {{{"orders.dlq", Partition(0)}, Offset(0), ""}}));
+  {
+    IntakeRunner intake(*broker_, *store_, log_, clock_, wanted);
+    intake.run_until_idle();
+    EXPECT_EQ(intake.counts().stored + intake.counts().duplicates, 0U);
+  }
+  EXPECT_EQ(stored(), 3);
+  EXPECT_EQ(shown(), (std::map<std::int32_t, std::int64_t>{{0, 2}, {1, 1}}));
 }
 
 TEST_F(OfficeIntake, BytesAreTheSameAfterDeathArchiveRestoreAndReplay) {

@@ -101,9 +101,14 @@ def every_route_as_every_caller(program):
             seen, cells = set(), 0
             for path, method, operation in routes:
                 scope = operation["x-scope"]
-                tokens = any("tokens" in scheme for scheme in operation["security"])
+                tokens = any("channelToken" in scheme for scheme in operation["security"])
                 assert tokens or all(one in known for one in scope.split("|")), (path, method, scope)
-                assert bool(operation["security"]) == (scope not in ("open", "public")), (path, method)
+                anybody = not operation["security"] or {} in operation["security"]
+                assert anybody == (scope in ("open", "public")), (path, method)
+                internal = {"internalKey": []} in operation["security"]
+                assert internal == path.startswith("/internal/"), (path, method)
+                both = "consumer" in scope and "token" in scope
+                assert ({"channelToken": [], "consumerToken": []} in operation["security"]) == both, (path, method)
                 target = re.sub(r"\{[^}]*\}", "nobody", path)
                 for name, (key, has) in callers.items():
                     status, headers, answer = server.ask(method.upper(), target, key,

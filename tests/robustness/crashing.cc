@@ -1,4 +1,5 @@
-// A worker whose messages can kill it: what a message says is what happens. For tests/robustness/crashes.py.
+// A worker whose messages can kill it: what a message says is what happens. For tests/robustness/crashes.py
+// and kafka_waits.py.
 #include <bartleby/bartleby.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -57,5 +58,10 @@ int main(int argc, char** argv) {
     return bartleby::done();
   });
   program.handle("orders", handle);
+  // Nothing but the first message fails, once.
+  program.handle("quick", [](const bartleby::Message& message, bartleby::Attempt& attempt) {
+    if (message.value() == "m0" && attempt.number() == 1) return bartleby::retry("Not yet", "the first one");
+    return bartleby::done();
+  });
   return program.main(argc, argv);
 }

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from api import Events, claimed, letters_found, send, served  # noqa: E402
@@ -102,6 +103,38 @@ def letters_and_issues(program):
         wait_for("the issue to regress", lambda: api.call("GET", issue)[1]["state"] == "regressed")
         dlq = api.call("GET", "/api/v1/dlqs/pulled.dlq")[1]
         assert dlq["open"] == 4 and dlq["intake_lag"] == 0 and dlq["missed"] == 0, dlq
+
+
+def about_itself(program):
+    with served(program) as api:
+        status = api.call("GET", "/api/v1/status")[1]
+        assert {check["name"] for check in status["checks"]} >= {"broker", "workers", "store", "intake", "operations",
+                                                                 "counts", "dlq writes", "outage guards"}, status
+        wait_for("all checks to be well", lambda: api.call("GET", "/api/v1/status")[1]["status"] == "ok")
+        lines = api.call("GET", "/api/v1/config")[1]["lines"]
+        held = {line["text"].strip(): line["from"] for line in lines}
+        assert held["keep: 90d"] == "default" and "pulled:" in held, held
+
+        def offered(query):
+            return [one["term"] for one in api.call("GET", f"/api/v1/suggest?q={quote(query)}")[1]["items"]]
+        assert offered("")[:2] == ["dlq:", "worker:"] and offered("st") == ["state:"], offered("")
+        assert offered("worker:p") == [] and offered("error:") == [], "nothing died yet"
+        die(api, b'{"n": 1}')
+        wait_for("the letter", lambda: letters_found(api)["count"]["value"] == 1)
+        assert offered("state:open worker:p") == ["worker:pulled"]
+        assert offered("-dlq:") == ["dlq:pulled.dlq"] and offered("reason:R") == ["reason:REJECTED"]
+        assert offered("error:B") == ["error:Boo"] and offered("error:X") == []
+        assert offered("issue:iss")[0].startswith("issue:iss_") and offered("key:") == []
+        whole = api.call("GET", f"/api/v1/suggest?q={quote('since:24h -worker:p')}")[1]["items"][0]
+        assert whole["query"] == "since:24h -worker:pulled" and whole["about"] == "1 open letter", whole
+        assert api.call("GET", "/api/v1/suggest?q=%FF")[0] == 400
+        assert api.call("GET", "/api/v1/suggest?q=" + "x" * 2001)[0] == 400
+
+        # A letter and its dlq say how long they are kept, and how fast it fills.
+        letter = letters_found(api)["items"][0]
+        assert letter["expires_at"] > letter["arrived_at"], letter
+        dlq = api.call("GET", "/api/v1/dlqs/pulled.dlq")[1]
+        assert dlq["in_per_min"] == 1 and dlq["settings"] == {"retention": "30d", "then": "archive"}, dlq
 
 
 def jobs(program):
@@ -196,6 +229,7 @@ def commands(program):
         assert "does not apply" in run("issues", "mute", issue, status=5)
         assert run("issues", "reopen", issue, "-o", "name") == f"{issue}\n"
         assert run("issues", "ls", "-s", "muted") == "no issues\n"
+        assert run("status").endswith(": ok\n") and run("status", "-o", "name") == "ok\n", run("status")
         lines = run("audit", "ls", issue)
         assert "known" in lines and lines.endswith("3 lines\n"), lines
         assert run("audit", "verify") == "3 lines, all as they were written\n"
@@ -240,7 +274,7 @@ def what_a_group_never_wanted_is_no_lag(program):
 
 
 def main():
-    return run_checks([letters_and_issues, jobs, events, commands, what_a_group_never_wanted_is_no_lag],
+    return run_checks([letters_and_issues, about_itself, jobs, events, commands, what_a_group_never_wanted_is_no_lag],
                       pathlib.Path(sys.argv[1]).resolve())
 
 

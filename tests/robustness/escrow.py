@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """examples/escrow as it is shipped: its schedules are those of the scenarios, and it runs on both kinds of log.
 
-Usage: escrow.py PROGRAM [--long]. Prints a line per check. On Kafka only with --long; where it cannot be had, that one is
-skipped.
+Usage: escrow.py PROGRAM [--long]. Prints a line per check. On Kafka only with --long; where it cannot be had, that one
+is skipped.
 """
 
 import json

@@ -2,10 +2,10 @@
 """Workers on a real Kafka: stopped, killed, frozen, added and removed, seen by a client that is not ours.
 
 Usage: kafka.py PROGRAM TOOLS [--long] [--brokers=N] [--protocol=consumer]. TOOLS is the folder of a test build, with
-`replay`. Prints a line per check. 12 partitions, 1,000 keys; of the messages 5 % fail twice on their way to success and
-1 % die. 20,000 messages and 90 s of faults on one broker; with --long 100,000 and 10 minutes on three, which are killed
-too. By the protocol of KIP-848 3,000 messages and 20 s; on a Kafka that does not have it, what is told. Where Kafka
-cannot be had every check is skipped.
+`replay` and `contract_tests`. Prints a line per check. 12 partitions, 1,000 keys; of the messages 5 % fail twice on
+their way to success and 1 % die. 20,000 messages and 90 s of faults on one broker; with --long 100,000 and 10 minutes
+on three, which are killed too. By the protocol of KIP-848 3,000 messages and 20 s, and the contract's part about
+groups; on a Kafka that does not have it, what is told. Where Kafka cannot be had every check is skipped.
 """
 
 import collections
@@ -179,6 +179,22 @@ def recordings(world):
     return f"{len(files)} recordings, {steps} steps"
 
 
+GROUPS = ("AMember*", "TwoMembers*", "ARevokedPartition*", "AWriteBetween*", "LeavingHands*", "ACrashedMember*",
+          "AddedPartitions*", "AGenerationThatMoves*", "AFencedWriter*", "AWriteForAn*",
+          "StartAgain*", "AClosedPartition*", "TheLateEnd*")
+
+
+def contract(world):
+    """What is about groups in the contract of brokers, by this protocol."""
+    environment = {**os.environ, "BARTLEBY_TEST_KAFKA": world.kafka.bootstrap,
+                   "BARTLEBY_TEST_GROUP_PROTOCOL": "consumer"}
+    chosen = ":".join(f"Kafka/BrokerContract.{name}" for name in GROUPS)
+    done = subprocess.run([TOOLS / "contract_tests", f"--gtest_filter={chosen}"], capture_output=True, text=True,
+                          env=environment, timeout=1200, check=False)
+    assert done.returncode == 0 and "/Consumer" in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
+    return f"{done.stdout.count('       OK ')} behaviours"
+
+
 def told_that_it_cannot(world):
     """A Kafka that does not have the protocol: said, again and again, and nothing is done."""
     world.protocol = "consumer"
@@ -192,7 +208,7 @@ def told_that_it_cannot(world):
 
 CHECKS = (clean_stops, rough, every_end_once, key_order, commits_never_ahead, office, recordings)
 if CONSUMER:
-    CHECKS = (*CHECKS[:5], CHECKS[6])
+    CHECKS = (*CHECKS[:5], CHECKS[6], contract)
     if os.environ.get("KAFKA_VERSION", "4").startswith("3"):
         CHECKS = (told_that_it_cannot,)
 

@@ -101,6 +101,29 @@ def retention_by_time(world):
     return "handed over with its bytes, and told"
 
 
+def retention_by_size(world):
+    """The same by bytes, which librdkafka cannot ask for: guessed from what was read."""
+    topic = Topic(world, "by-size", [("retention.bytes", 1000000), ("segment.bytes", 1048576)])
+    topic.start()
+    topic.produce(0, 1)
+    topic.await_parked()
+    sent = 1
+    while not topic.letters():
+        assert sent < 1000, f"{sent * 4000} bytes behind it, and nobody has noticed"
+        world.witness.ask("pad", topic.name, sent, sent + 25, 4000)
+        sent += 25
+        # It is looked at every five seconds; at half of the bytes nothing more is taken, so nobody waits for all.
+        wait_for("these, or a limit", lambda: len(topic.times()) == sent - 1 or topic.said("limit_window") or
+                 topic.letters(), PATIENCE)
+        if sent * 4000 > 850000:
+            wait_for("the letter", topic.letters, PATIENCE)
+    topic.await_letter("EXPIRING")
+    topic.await_handled(range(1, sent))
+    topic.await_committed()
+    topic.stop()
+    return f"handed over with about {sent * 4000} of 1000000 bytes behind it"
+
+
 def lost_by_retention(world):
     """Deleted while nobody was there: told, a letter without the message, and everything else goes on."""
     topic = Topic(world, "deleted")
@@ -170,6 +193,24 @@ def offsets_moved(world):
     return "back and ahead, as people wanted"
 
 
+def offsets_gone(world):
+    """Expired, or deleted: the group begins as a new one does, and somebody is told."""
+    topic = Topic(world, "gone")
+    topic.start()
+    topic.produce(0, 21)
+    topic.await_handled(range(1, 21))
+    topic.await_parked()
+    topic.stop()
+    assert topic.said("offsets_gone") == 0, "of a new group nothing is gone"
+    world.witness.ask("uncommit", topic.name, topic.name)
+    topic.start()
+    topic.await_handled(range(1, 21), 2)
+    topic.await_parked()
+    assert topic.said("offsets_gone") == 1, world.last_words()
+    topic.stop()
+    return "20 messages once more, and told"
+
+
 def compacted_topic(world):
     """A message that waits is superseded by a later one of its key: it is finished, the later one is handled."""
     topic = Topic(world, "latest", [("cleanup.policy", "compact"), ("min.cleanable.dirty.ratio", "0.001"),
@@ -193,7 +234,8 @@ def compacted_topic(world):
     return "finished without a letter"
 
 
-CHECKS = (retention_by_time, lost_by_retention, passed_unread, offsets_moved, compacted_topic)
+CHECKS = (retention_by_time, retention_by_size, lost_by_retention, passed_unread, offsets_moved, offsets_gone,
+          compacted_topic)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Long waits on a real Kafka.
+"""Long waits, long queues and sudden deaths on a real Kafka.
 
-Usage: kafka_waits.py PROGRAM TOOLS. TOOLS is the folder of a test build, with a `bartleby` whose clock can be hurried.
-Prints a line per check. Where Kafka cannot be had every check is skipped.
+Usage: kafka_waits.py PROGRAM TOOLS [--long]. TOOLS is the folder of a test build: a `bartleby` whose clock can be
+hurried and which dies where it is told to, and `crashing`. Prints a line per check. 100,000 messages behind a parked
+one, with --long a million. Where Kafka cannot be had every check is skipped.
 """
 
 import calendar
 import collections
+import json
 import pathlib
+import signal
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -17,6 +21,8 @@ from processes import wait_for  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 TOOLS = pathlib.Path(sys.argv[2]).resolve()
+BEHIND = 1000000 if "--long" in sys.argv else 100000
+MAX_CRASHES = 2
 
 
 def parked(worker, name):
@@ -26,6 +32,16 @@ def parked(worker, name):
 
 def stamp(text):
     return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1])
+
+
+def metric(worker, name):
+    """The sum of what the process shows under that name, labels or not."""
+    status, text = worker.call("GET", "/metrics", seconds=PATIENCE)
+    assert status == 200, text
+    prefix, _, label = name.partition("{")
+    lines = [line for line in text.decode().splitlines() if line.startswith((prefix + " ", prefix + "{")) and
+             label.rstrip("}") in line]
+    return sum(float(line.split()[-1]) for line in lines)
 
 
 def thirty_minutes(world):
@@ -77,7 +93,132 @@ def thirty_minutes(world):
     return f"{others - 1} others flowed, attempt, due time and story kept twice, 0 rebalances while it waited"
 
 
-CHECKS = (thirty_minutes,)
+def behind_a_parked_head(world):
+    """What lies behind a message that waits is handled, and not again after a restart; its own key waits for it."""
+    topic, keys = "quick", 1000
+    world.witness.ask("create", topic, 1)
+    workers = f"""  {topic}:
+    retry: {{max_attempts: 3, schedule: [1h], timeout: 20s}}
+    drain: 2m
+"""
+    worker = world.launch("q1", workers, program=TOOLS / "crashing")
+    began = time.monotonic()
+    for first in range(0, BEHIND, 10000):
+        world.witness.produce(topic, first, first + 10000, keys)
+    waiting = BEHIND // keys  # of its key, itself among them
+    done = f'bartleby_attempts_total{{worker="{topic}",outcome="done"}}'
+
+    def handled():
+        return metric(worker, 'bartleby_attempts_total{outcome="done"}')
+
+    wait_for(done, lambda: handled() == BEHIND - waiting, PATIENCE)
+    seconds = time.monotonic() - began
+    assert world.witness.offsets(topic, topic).get(0, 0) == 0, "the parked one was passed"
+    memory = next(line for line in pathlib.Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
+                  if line.startswith("VmRSS"))
+    assert worker.terminate(PATIENCE) == 0
+    world.launch("q1", workers, program=TOOLS / "crashing")
+    wait_for("it after a restart", lambda: parked(worker, topic), PATIENCE)
+    status, answer = worker.call("POST", f"/api/v1/workers/{topic}/parked:run-now",
+                                 json.dumps({"partition": 0, "offset": 0}), seconds=PATIENCE)
+    assert status == 200, answer
+    wait_for("the rest", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
+    assert handled() == waiting, f"{handled()} handled after the restart, not {waiting}"
+    assert worker.terminate(PATIENCE) == 0
+    return (f"{BEHIND - waiting} handled behind it in {seconds:.0f} s, {waiting - 1} of its key waited, none was "
+            f"handled again after a restart; {int(memory.split()[1]) // 1024} MB")
+
+
+def death_in_a_transaction(world):
+    """kill -9 between the last request of a transaction and its commit, of the owner of all partitions."""
+    topic, partitions, count = "sudden", 12, 0
+    endpoint = Endpoint(lambda number: 0)
+    world.witness.ask("create", topic, partitions)
+    workers = f"""  {topic}:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    retry: {{max_attempts: 3, schedule: [20ms], timeout: 60s}}
+    guard: null
+"""
+    world.session, kept = 6000, world.session
+    dying = world.launch("s1", workers, program=TOOLS / "bartleby",
+                         environment={"BARTLEBY_DIE_AT": "transaction.sent:30"})
+    until = time.monotonic() + PATIENCE
+    while dying.process.poll() is None:  # its first transactions only say that it has begun
+        assert time.monotonic() < until, "it does not die"
+        world.witness.produce(topic, count, count + 60, 1000)
+        count += 60
+        time.sleep(0.1)
+    assert dying.process.wait(10) == -signal.SIGKILL, dying.log.read_text()[-2000:]
+    dead = next(iter(world.witness.members(topic)), None)
+    heir = world.launch("s2", workers)
+    world.session = kept
+    if dead:
+        wait_for("the end of its session", lambda: dead not in world.witness.members(topic), PATIENCE)
+    ended, before = time.monotonic(), len(endpoint.attempts)
+    wait_for("the first message after that", lambda: len(endpoint.attempts) > before, PATIENCE)
+    first = time.monotonic() - ended
+    where = world.witness.produce(topic, count, 2 * count, 1000)
+    assert {p for p, _ in where.values()} == set(range(partitions)), where
+    wait_for("all", lambda: len(endpoint.succeeded) == 2 * count, PATIENCE)
+    whole = time.monotonic() - ended
+    wait_for("all commits", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
+    assert heir.terminate(PATIENCE) == 0
+    return (f"the heir of {partitions} partitions went on {first:.1f} s after the session's end and had all after "
+            f"{whole:.1f} s; 0 of {2 * count} lost")
+
+
+def crash_poison(world):
+    """A message that kills whoever handles it, in a group of three that are started again as by a service manager."""
+    topic, neighbours = "orders", 300
+    workers = f"""  {topic}:
+    concurrency: 8
+    topics: [poisoned]
+    group: poisoned
+    retry: {{max_crashes: {MAX_CRASHES}, schedule: [50ms], timeout: 20s}}
+"""
+    world.witness.ask("create", "poisoned", 6)
+    world.session, kept = 6000, world.session
+    names = ("c1", "c2", "c3")
+    deaths, ending = collections.Counter(), threading.Event()
+    for name in names:
+        world.launch(name, workers, program=TOOLS / "crashing")
+
+    def manage(name):
+        while not ending.wait(0.05):
+            if world.workers[name].process.poll() is not None:
+                deaths[name] += 1
+                try:
+                    world.workers[name].start(PATIENCE)
+                except AssertionError:  # it died again before it listened
+                    continue
+
+    managers = [threading.Thread(target=manage, args=(name,), daemon=True) for name in names]
+    for manager in managers:
+        manager.start()
+    world.session = kept
+    try:
+        world.witness.produce("poisoned", 0, neighbours // 2, 1000)
+        world.witness.ask("send", "poisoned", "culprit", "segv")
+        world.witness.produce("poisoned", neighbours // 2, neighbours, 1000)
+        # The dlq is made by the first worker, and its records and the commits are there at slightly different times.
+        wait_for("the letter", lambda: sum(world.witness.ends("poisoned.dlq").values()) > 0, PATIENCE)
+        wait_for("all to be committed", lambda: world.witness.offsets("poisoned", "poisoned") ==
+                 world.witness.ends("poisoned"), PATIENCE)
+        wait_for("the fleet", lambda: all(world.workers[n].process.poll() is None for n in names), PATIENCE)
+    finally:
+        ending.set()
+        for manager in managers:
+            manager.join(PATIENCE)
+    letters = world.witness.read("poisoned.dlq")
+    assert [(key, value) for _, _, key, value, _ in letters] == [("culprit", "segv")], letters
+    assert letters[0][4]["bartleby-reason"] == "PROCESS_CRASH", letters
+    assert deaths and max(deaths.values()) <= MAX_CRASHES, f"deaths: {dict(deaths)}"
+    for name in names:
+        world.stop(name)
+    return f"{neighbours} neighbours unharmed, one letter, deaths {dict(sorted(deaths.items()))}"
+
+
+CHECKS = (thirty_minutes, behind_a_parked_head, death_in_a_transaction, crash_poison)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

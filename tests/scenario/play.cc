@@ -54,7 +54,9 @@ class Player {
   };
   struct Running {
     Token token;
-    std::vector<RunMessage> messages;
+    TopicPartition tp;
+    std::vector<std::shared_ptr<const LogRecord>> messages;
+    std::uint16_t case_id = 0;
     std::uint32_t first_number = 1;
     std::uint32_t at = 0;
     std::size_t attempt = 0;  // into Played::attempts
@@ -101,7 +103,8 @@ class Player {
     config.worker = scenario_.worker.name;
     config.instance = "i" + std::to_string(life_);
     for (const std::string& name : scenario_.worker.topics)
-      config.topics[name] = {{}, journal(name), {dead_letters(name), 1, 512 * 1024}};
+      config.topics[name] = {
+          {}, journal(name), {dead_letters(name), 1, 512 * 1024, scenario_.worker.dead_letter.dialect}};
     config.admit = admission_of(scenario_.worker);
     pump_ = std::make_unique<Pump>(
         std::move(config), *member_,
@@ -152,6 +155,7 @@ class Player {
     }
     const TopicPartition tp{one.record.topic, written->front().partition};
     names_[{tp, written->front().offset}] = one.name;
+    sent_[one.name] = &one.record;
     say(one.name + " sent to " + tp.topic + " at offset " + std::to_string(written->front().offset.v));
   }
 
@@ -175,18 +179,22 @@ class Player {
   // ---- the handler ---------------------------------------------------------------------------------------
 
   void run_begins(const Run& run, std::span<const RunMessage> messages) {
-    Running r{.token = run.token, .messages = {}, .first_number = run.attempt, .answer = {}};
-    r.messages.assign(messages.begin(), messages.end());
+    Running r{.token = run.token,
+              .tp = *messages.front().tp,
+              .messages = {},
+              .case_id = messages.front().case_id,
+              .first_number = run.attempt,
+              .answer = {}};
+    for (const RunMessage& m : messages) r.messages.push_back(m.keep());
     begin_message(r);
     running_.push_back(std::move(r));
   }
 
   void begin_message(Running& r) {
-    const RunMessage& m = r.messages[r.at];
-    const std::string name = names_[{*m.tp, m.record->offset}];
+    const std::string name = names_[{r.tp, r.messages[r.at]->offset}];
     const std::uint32_t number = r.at == 0 ? r.first_number : 1;
     r.answer = next_answer_of(name);
-    const Duration takes = r.answer.hangs ? scenario_.worker.cases[m.case_id].retry.timeout : r.answer.takes;
+    const Duration takes = r.answer.hangs ? scenario_.worker.cases[r.case_id].retry.timeout : r.answer.takes;
     r.ends = stage_.now().steady + takes;
     r.attempt = out_.attempts.size();
     out_.attempts.push_back({name, number, since(), {}, {}});
@@ -288,6 +296,11 @@ class Player {
       const LetterFacts& f = letter->facts;
       const std::string name = names_[{{f.topic, f.partition}, f.offset}];
       out_.timeline.emplace(record.timestamp - out_.begin, name + " becomes a letter");
+      const auto sent = sent_.find(name);
+      if (sent == sent_.end() || letter->record.key != sent->second->key ||
+          letter->record.value != sent->second->value || letter->record.headers != sent->second->headers)
+        out_.broken = "the letter of " + name + " is not the message that was sent";
+      out_.written[name] = record.value;
       if (!out_.letters.emplace(name, std::move(*letter)).second) out_.broken = name + " became a letter twice";
     }
   }
@@ -297,6 +310,7 @@ class Player {
   Played out_;
   std::map<std::string, Script> scripts_;
   std::map<std::pair<TopicPartition, Offset>, std::string> names_;
+  std::map<std::string, const Record*> sent_;  // by name; of the scenario
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;
   std::vector<Running> running_;

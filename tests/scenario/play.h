@@ -25,6 +25,7 @@ struct Attempt {
 struct Played {
   std::vector<Attempt> attempts;
   std::map<std::string, Letter> letters;  // by message
+  std::map<std::string, Bytes> written;   // values of letters as they lie there
   std::map<std::string, ParkedMessage> parked;
   std::map<std::string, bool> committed;  // the group's offset is past it
   std::vector<Duration> guard_opened, guard_closed;

@@ -259,13 +259,16 @@ void read_expectation(Words& words, int line, Scenario& out) {
     } else if (own.take("attempts")) {
       own.want("at");
       out.expectations.push_back({line, ExpectAttempts{name, times(own.rest())}});
+    } else if (own.take("writes")) {
+      out.expectations.push_back({line, ExpectWritten{name, own.rest()}});
     } else {
       static const std::map<std::string, End> kEnds{
           {"done", End::kDone}, {"skipped", End::kSkipped}, {"parked", End::kParked}, {"letter", End::kLetter}};
-      const std::string word = own.next("done, skipped, parked, letter, waits or attempts");
+      const std::string word = own.next("done, skipped, parked, letter, waits, attempts or writes");
       const auto end = kEnds.find(word);
       if (end == kEnds.end())
-        throw Wrong{"does not understand '" + word + "'; wants done, skipped, parked, letter, waits or attempts"};
+        throw Wrong{"does not understand '" + word +
+                    "'; wants done, skipped, parked, letter, waits, attempts or writes"};
       ExpectEnd e = read_end(own, end->second);
       e.name = name;
       out.expectations.push_back({line, std::move(e)});
@@ -295,6 +298,7 @@ void check(const Scenario& s) {
     }
     if (const auto* waits = std::get_if<ExpectWaits>(&e.what)) known(waits->name);
     if (const auto* at = std::get_if<ExpectAttempts>(&e.what)) known(at->name);
+    if (const auto* written = std::get_if<ExpectWritten>(&e.what)) known(written->name);
     if (const auto* order = std::get_if<ExpectOrder>(&e.what))
       for (const std::string& name : order->names) known(name);
   }

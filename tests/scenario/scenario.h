@@ -73,6 +73,10 @@ struct ExpectAttempts {  // when they begin, all of them
   std::string name;
   std::vector<Duration> at;
 };
+struct ExpectWritten {  // the value of its letter as it lies in the dead letter topic
+  std::string name;
+  std::string value;  // {first} and {last}: times of its failures, {first_ms} and {last_ms} in ms; *: anything
+};
 struct ExpectOrder {  // of all attempts of the messages that are named
   std::vector<std::string> names;
 };
@@ -82,7 +86,7 @@ struct ExpectGuard {  // all times at which it opens, or closes
 };
 struct Expectation {
   int line = 0;
-  std::variant<ExpectEnd, ExpectWaits, ExpectAttempts, ExpectOrder, ExpectGuard> what;
+  std::variant<ExpectEnd, ExpectWaits, ExpectAttempts, ExpectWritten, ExpectOrder, ExpectGuard> what;
 };
 
 struct Scenario {

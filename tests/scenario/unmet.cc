@@ -1,6 +1,8 @@
 // What was expected, held against what happened.
 #include <algorithm>
 
+#include "base/glob.h"
+#include "codec/time_text.h"
 #include "tests/scenario/play.h"
 
 namespace bartleby::scenario {
@@ -120,6 +122,22 @@ class Judge {
     std::vector<Duration> got;
     for (const Attempt* a : attempts_of(e.name)) got.push_back(a->began);
     if (!about(e.at, got)) say(e.name + ": expected attempts at " + text(e.at) + ", got " + text(got));
+  }
+
+  void judge(const ExpectWritten& e) {
+    const auto written = played_.written.find(e.name);
+    if (written == played_.written.end()) return say(e.name + ": has no letter");
+    const LetterFacts& f = played_.letters.at(e.name).facts;
+    std::string wanted = e.value;
+    for (const auto& [word, value] : std::initializer_list<std::pair<std::string_view, std::string>>{
+             {"{first}", time_text(f.first_failure)},
+             {"{last}", time_text(f.last_failure)},
+             {"{first_ms}", std::to_string(ms(f.first_failure))},
+             {"{last_ms}", std::to_string(ms(f.last_failure))}})
+      for (std::size_t at = wanted.find(word); at != std::string::npos; at = wanted.find(word, at + value.size()))
+        wanted.replace(at, word.size(), value);
+    const std::string got = written->second.value_or("(null)");
+    if (!glob_matches(wanted, got)) say(e.name + ": expected the letter\n    " + wanted + ", got\n    " + got);
   }
 
   void judge(const ExpectOrder& e) {

@@ -63,7 +63,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 51> kRec
     {"GuardCountsAttempts", 86},
 }};
 
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 23> kRecordedOfficeSeeds = {{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 26> kRecordedOfficeSeeds = {{
     {"PositionNotCompared", 36},
     {"PositionBeforeLetters", 1},
     {"FailedBatchTakenForStored", 26},
@@ -87,6 +87,9 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 23> kRec
     {"PurgeNotCounted", 1},
     {"PurgeLeavesBytes", 1},
     {"SilentChange", 1},
+    {"CancelNotCounted", 1},
+    {"OutcomeNotCounted", 1},
+    {"WalkNotFollowed", 1},
 }};
 
 constexpr std::uint64_t recorded_seed(std::string_view mutant) {

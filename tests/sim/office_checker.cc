@@ -25,16 +25,27 @@ constexpr std::string_view kCounts =
     " (SELECT count(*) FROM payloads p WHERE NOT EXISTS(SELECT 1 FROM letters l WHERE l.seq = p.letter)),"
     " (SELECT count(*) FROM lives p WHERE NOT EXISTS(SELECT 1 FROM letters l WHERE l.seq = p.letter)),"
     " (SELECT count(*) FROM letters l WHERE l.state <> 4 AND NOT EXISTS(SELECT 1 FROM payloads p"
-    "   WHERE p.letter = l.seq AND p.life = l.payload_life))";
-constexpr std::array<std::string_view, 9> kCountTexts = {"the summary of a consumer differs from its dead jobs",
-                                                         "the summary differs from the dead jobs",
-                                                         "the summary is negative",
-                                                         "a counter differs from its letters",
-                                                         "the counters differ from the letters",
-                                                         "an issue's count differs from its letters",
-                                                         "bytes of a letter that is gone",
-                                                         "lives of a letter that is gone",
-                                                         "a letter without its bytes"};
+    "   WHERE p.letter = l.seq AND p.life = l.payload_life)),"
+    " (SELECT count(*) FROM operation_results r WHERE r.items <> (SELECT count(*) FROM operation_items i"
+    "   WHERE i.operation = r.operation AND i.result = r.result)),"
+    " (SELECT coalesce(sum(items), 0) FROM operation_results) - (SELECT count(*) FROM operation_items),"
+    " (SELECT count(*) FROM walked w, summary_walk s WHERE w.letters <> (SELECT count(*) FROM letters l"
+    "   WHERE l.shelf = w.shelf AND l.state = w.state AND l.seq <= s.walked_to)),"
+    " (SELECT coalesce(sum(letters), 0) FROM walked) - (SELECT count(*) FROM letters, summary_walk"
+    "   WHERE seq <= walked_to)";
+constexpr std::array<std::string_view, 13> kCountTexts = {"the summary of a consumer differs from its dead jobs",
+                                                          "the summary differs from the dead jobs",
+                                                          "the summary is negative",
+                                                          "a counter differs from its letters",
+                                                          "the counters differ from the letters",
+                                                          "an issue's count differs from its letters",
+                                                          "bytes of a letter that is gone",
+                                                          "lives of a letter that is gone",
+                                                          "a letter without its bytes",
+                                                          "a count of results differs from its items",
+                                                          "the counts of results differ from the items",
+                                                          "what was walked differs from its letters",
+                                                          "what was walked differs from the letters"};
 
 std::optional<LetterCause> letter_cause(std::string_view text) {
   for (std::size_t i = 0; i < kLetterCauseNames.size(); ++i)

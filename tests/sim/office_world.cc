@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/hash.h"
+#include "office/summary.h"
 #include "tests/support/scratch_folder.h"
 
 namespace bartleby::sim {
@@ -174,6 +175,16 @@ void OfficeWorld::office_turn() {
     alive([&] { office_->runner.run_until_idle(); });
   }
   if ((healing_ || random().chance(80)) && !intake_first) intake();
+  if (random().chance(40)) alive([&] { check_counts(); });
+}
+
+// In small steps, so that much changes behind it before it has seen all.
+void OfficeWorld::check_counts() {
+  const WalkLimits steps{.slice = random().between(1, 8), .slices = static_cast<int>(random().between(1, 3))};
+  const auto check = check_summary(*store_, "office", scheduler_.wall(), Duration(0), steps);
+  if (!check || check->skipped) return;
+  coverage_.saw(check->compared ? OfficeSeen::kWalkEnded : OfficeSeen::kWalkGoesOn);
+  if (check->drift > 0) checker_->broken("the check of counts found drift where nobody has edited anything");
 }
 
 // A second office that somebody has started by mistake, or one that is thought dead: it works between two calls of the

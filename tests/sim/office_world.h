@@ -62,6 +62,7 @@ class OfficeWorld {
   bool alive(const std::function<void()>& work);  // false: it crashed
   void office_turn();
   void another_intake();
+  void check_counts();
   void heal();
   bool quiet();
   void note(const std::string& what);

@@ -39,7 +39,7 @@ Worker::Worker(Rig& rig, const std::string& instance, EngineConfig engine) : rig
         BARTLEBY_ASSERT(messages.size() == 1);
         const RunMessage& m = messages.front();
         running_.push_back(
-            {id(), *m.tp, m.record->offset.v, run.attempt, run.alone, rig_.scheduler.now(), run.token, m.record});
+            {id(), *m.tp, m.record->offset.v, run.attempt, run.alone, rig_.scheduler.now(), run.token, m.keep()});
         rig_.history.push_back(running_.back());
       },
       [this](const Alarm& alarm, const TopicPartition*) { rig_.alarms.push_back(alarm); });

@@ -149,7 +149,7 @@ void World::crash(Process& p, std::optional<std::uint64_t> faulting_run) {
   coverage_.saw(Seen::kCrash);
   if (p.member->write_in_flight()) coverage_.saw(Seen::kCrashInWrite);
   for (const Running& r : p.running) {
-    const LogRecord& record = *r.messages[r.at].record;
+    const LogRecord& record = *r.messages[r.at];
     const bool culprit = faulting_run == r.number;
     // Most deaths are faults with a signal; the others leave no mark.
     const bool faulting = culprit && random_.chance(70);

@@ -57,7 +57,7 @@ class World {
   // A handler at work on a stretch.
   struct Running {
     Run run;
-    std::vector<RunMessage> messages;
+    std::vector<std::shared_ptr<const LogRecord>> messages;
     TopicPartition tp;
     std::uint32_t at = 0;
     std::uint64_t number = 0;

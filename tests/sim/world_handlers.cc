@@ -57,18 +57,19 @@ World::Running* World::find(Process& p, std::uint64_t number) {
 
 void World::begin(Process& p, const Run& run, std::span<const RunMessage> messages) {
   Running r{.run = run,
-            .messages = {messages.begin(), messages.end()},
+            .messages = {},
             .tp = *messages[0].tp,
             .number = ++last_running_,
             .begun = scheduler_.now()};
+  for (const RunMessage& m : messages) r.messages.push_back(m.keep());
   if (messages.size() > 1) coverage_.saw(Seen::kStretch);
   const PartitionEngine* partition = p.pump->engine().partition(run.token.ref);
   if (partition == nullptr || partition->handing_over())
     checker_.fail("a handler begins though its partition is being handed over");
   for (const Running& other : p.running) {
     if (other.run.alone) checker_.fail("somebody runs beside a suspect");
-    const LogRecord& theirs = *other.messages[other.at].record;
-    if (other.tp == r.tp && theirs.offset == r.messages[0].record->offset && other.run.token.ref == run.token.ref)
+    const LogRecord& theirs = *other.messages[other.at];
+    if (other.tp == r.tp && theirs.offset == r.messages[0]->offset && other.run.token.ref == run.token.ref)
       checker_.fail("attempts of one message overlap");
   }
   p.running.push_back(std::move(r));
@@ -77,14 +78,14 @@ void World::begin(Process& p, const Run& run, std::span<const RunMessage> messag
 
 void World::next_message(Process& p, std::uint64_t number) {
   Running& r = *find(p, number);
-  const RunMessage& m = r.messages[r.at];
-  const std::uint32_t id = id_of(*m.record);
+  const LogRecord& record = *r.messages[r.at];
+  const std::uint32_t id = id_of(record);
   mix(id);
   say("run i" + std::to_string(p.number) + " p" + std::to_string(r.tp.partition.v) + ":" +
-      std::to_string(m.record->offset.v) + " attempt " + std::to_string(r.run.attempt) + (r.run.alone ? " alone" : "") +
+      std::to_string(record.offset.v) + " attempt " + std::to_string(r.run.attempt) + (r.run.alone ? " alone" : "") +
       (r.run.probe ? " probe" : ""));
   Start start{.tp = r.tp,
-              .offset = m.record->offset,
+              .offset = record.offset,
               .attempt = r.at == 0 ? r.run.attempt : 1,
               .alone = r.run.alone,
               .probe = r.run.probe,
@@ -92,7 +93,7 @@ void World::next_message(Process& p, std::uint64_t number) {
               .guard_open = p.pump->engine().guard().open() && r.at == 0,
               .handed_out = r.begun,
               .writer = p.member->transactional_id()};
-  if (Story* s = checker_.find(r.tp, m.record->offset); s != nullptr && s->timestamp == m.record->timestamp)
+  if (Story* s = checker_.find(r.tp, record.offset); s != nullptr && s->timestamp == record.timestamp)
     checker_.started(start, scheduler_.both());
   const Script script = script_of(id);
   in_process(p, script.takes, [this, number](Process& owner) { end_message(owner, number); });
@@ -102,7 +103,7 @@ void World::end_message(Process& p, std::uint64_t number) {
   Running* found = find(p, number);
   if (found == nullptr) return;
   Running& r = *found;
-  const LogRecord& record = *r.messages[r.at].record;
+  const LogRecord& record = *r.messages[r.at];
   const std::uint32_t id = id_of(record);
   const Script s = script_of(id);
   Story* story = checker_.find(r.tp, record.offset);
@@ -188,14 +189,14 @@ void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::
   const Token token = r.run.token;
   const std::uint32_t through = done + (last && last->fate == Fate::kDone ? 1 : 0);
   for (std::uint32_t i = 0; i < through; ++i) {
-    const std::uint32_t id = id_of(*r.messages[i].record);
+    const std::uint32_t id = id_of(*r.messages[i]);
     p.fail_times.push_back({id, scheduler_.now()});
     p.successes_since_open.insert(id);
     p.successes_since_turn.insert(id);
   }
   if (checker_.strict(r.tp, p.member->transactional_id()) && p.pump->where(token.ref) != nullptr)
     for (std::uint32_t i = 0; i < through; ++i)
-      if (Story* s = checker_.find(r.tp, r.messages[i].record->offset)) {
+      if (Story* s = checker_.find(r.tp, r.messages[i]->offset)) {
         s->done_seq = ++seq_;
         s->done_by = p.member->transactional_id();
         s->done_in = token.ref.epoch;

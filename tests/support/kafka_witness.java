@@ -14,6 +14,7 @@
 //   members GROUP               ids of its members
 //   cut TOPIC P OFFSET          deletes what lies below
 //   ends TOPIC                  `partition end`, as read_committed sees it
+//   settings TOPIC              `partitions n`, `replicas n`, and every setting that it was made with: `name value`
 //   read TOPIC                  committed records: partition, offset, key, value, header=value …, separated by tabs
 import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
@@ -34,6 +35,7 @@ import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -130,6 +132,7 @@ public class kafka_witness {
             case "cut" -> admin.deleteRecords(Map.of(new TopicPartition(words[1], Integer.parseInt(words[2])),
                 RecordsToDelete.beforeOffset(Long.parseLong(words[3])))).all().get();
             case "ends" -> ends(words[1]);
+            case "settings" -> settings(words[1]);
             case "read" -> read(words[1]);
             default -> throw new IllegalArgumentException("unknown command: " + words[0]);
         }
@@ -178,6 +181,15 @@ public class kafka_witness {
             consumer.endOffsets(partitions(consumer, topic))
                 .forEach((at, end) -> out.println(at.partition() + " " + end));
         }
+    }
+
+    private void settings(String topic) throws Exception {
+        TopicDescription layout = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+        out.println("partitions " + layout.partitions().size());
+        out.println("replicas " + layout.partitions().get(0).replicas().size());
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        for (ConfigEntry entry : admin.describeConfigs(List.of(resource)).all().get().get(resource).entries())
+            out.println(entry.name() + " " + entry.value());
     }
 
     private void read(String topic) {

@@ -207,6 +207,40 @@ workers:
   EXPECT_EQ(retry.attempts_for(Kind::kTransient), 6U);
 }
 
+TEST(Config, DlqsSayHowTheyAreMadeAndTheOfficeHowItSigns) {
+  const Config config = good(R"(
+signing: {office: {kid: o1, secret: "a secret of at least 32 bytes, as it must"}}
+defaults: {dead_letter: {dialect: envelope}}
+dlqs:
+  tickets.dlq: {intake_group: worker-agents-dlq,
+                provision: {partitions: 3, replicas: 2, retention: 7d, compression: zstd, max_message: 2MB}}
+  money.dlq: {class: financial, provision: {retention: null}}
+  "*": {retention: 1d}
+workers: {a: {}, b: {dead_letter: {dialect: dlq_metadata}}, c: {dead_letter: {dialect: record}}}
+)");
+  EXPECT_EQ(config.office_key->kid, "o1");
+  EXPECT_EQ(config.office_key->secret.size(), 41U);
+  EXPECT_EQ(config.workers[0].dead_letter.dialect, LetterDialect::kEnvelope);
+  EXPECT_EQ(config.workers[1].dead_letter.dialect, LetterDialect::kDlqMetadata);
+  EXPECT_EQ(config.workers[2].dead_letter.dialect, LetterDialect::kRecord);
+  const DlqRule tickets = config.office.rule_of("tickets.dlq");
+  EXPECT_EQ(tickets.intake_group, "worker-agents-dlq");
+  EXPECT_EQ(tickets.provision.partitions, 3);
+  EXPECT_EQ(tickets.provision.replicas, 2);
+  EXPECT_EQ(tickets.provision.retention, hours(24 * 7));
+  EXPECT_EQ(tickets.provision.compression, "zstd");
+  EXPECT_EQ(tickets.provision.max_message, 2U << 20);
+  EXPECT_EQ(config.office.rule_of("money.dlq").provision.retention, std::nullopt);
+  for (const DlqProvision& usual : {config.office.rule_of("other").provision, good("").office.rule_of("x").provision}) {
+    EXPECT_EQ(usual.partitions, 0);
+    EXPECT_EQ(usual.replicas, 3);
+    EXPECT_EQ(usual.retention, hours(24 * 30));
+    EXPECT_EQ(usual.compression, "snappy");
+    EXPECT_EQ(usual.max_message, 0U);
+  }
+  EXPECT_FALSE(good("").office_key.has_value());
+}
+
 TEST(Config, DefaultsThenPolicyThenWorkerThenCase) {
   const Config config = good(R"(
 policies: {money: {retry: {max_retries: 5, schedule: [1s, 5s, 30s]}}, quick: {retry: {max_attempts: 2, linear: 1s}}}

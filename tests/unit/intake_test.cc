@@ -32,12 +32,12 @@ class Played {
     for (const Record& r : records)
       log_.push_back({Offset(static_cast<std::int64_t>(log_.size())), timestamp_ms(9), r.key, r.value, r.headers});
   }
-  void letter(std::int64_t n, LetterForm form = LetterForm::kWhole) {
+  void letter(std::int64_t n, LetterForm form = LetterForm::kWhole, LetterDialect dialect = LetterDialect::kRecord) {
     Random random(static_cast<std::uint64_t>(n));
     std::string value;  // that does not get smaller
     for (int i = 0; i < 1500; ++i) value += static_cast<char>(random.below(256));
     LogRecord record{Offset(n), timestamp_ms(1000 + n), "k", value, {{"h", "1"}}};
-    append(letter_records(facts_of(n), record, form, {"orders.dlq", 1, 300}));
+    append(letter_records(facts_of(n), record, form, {"orders.dlq", 1, 300, dialect}));
     wanted_.insert(letter_id(facts_of(n)));
   }
 
@@ -96,6 +96,67 @@ class Played {
 };
 
 }  // namespace
+
+TEST(Intake, ALetterIsTheSameInEveryDialect) {
+  for (const LetterForm form : {LetterForm::kWhole, LetterForm::kCompressed, LetterForm::kParts}) {
+    Played plain, wrapped;
+    plain.letter(1, form);
+    plain.run();
+    wrapped.letter(1, form, LetterDialect::kEnvelope);
+    wrapped.run();
+    EXPECT_EQ(wrapped.ids_, plain.ids_);
+    EXPECT_EQ(wrapped.last_.payload, plain.last_.payload);
+    EXPECT_EQ(wrapped.last_.letter.dialect, "envelope");
+    StoredLetter same = wrapped.last_.letter;
+    same.dialect = plain.last_.letter.dialect;
+    same.dlq = plain.last_.letter.dlq;  // base64 has more parts
+    EXPECT_EQ(same, plain.last_.letter);
+  }
+}
+
+TEST(Intake, LettersOfOthersTellTheirStory) {
+  Played world;
+  const Record envelope{"orders.dlq",
+                        std::nullopt,
+                        "x",
+                        R"({"original_topic":"escrow.commands","original_partition":3,"original_offset":12345,)"
+                        R"("original_key":"deal_1","original_value":{"a":1},"error_details":{"exception_class":"Slow",)"
+                        R"("message":"too slow","stack_trace":"at x"},"retry_count":5,"worker_instance":"payout-1",)"
+                        R"("first_failure_at":"2025-01-15T10:30:00Z","last_failure_at":"2025-01-15T11:45:00Z"})",
+                        {{"h", "1"}}};
+  world.append({envelope});
+  world.run();
+  const StoredLetter first = world.last_.letter;
+  EXPECT_EQ(first.dialect, "envelope");
+  EXPECT_EQ(first.id, id_by_place("test", kDlq, Offset(0), timestamp_ms(9)));
+  EXPECT_EQ(first.lineage, first.id);
+  EXPECT_EQ(first.shelf, (ShelfLabel{"orders.dlq", "test", "escrow.commands", "", "", Reason::kExhausted}));
+  EXPECT_EQ(first.origin, (Place{Partition(3), Offset(12345)}));
+  EXPECT_EQ(first.attempts, 6U);
+  EXPECT_EQ(first.instance, "payout-1");
+  EXPECT_EQ(first.died_at, timestamp_ms(1736941500000));
+  EXPECT_EQ(world.last_.payload, (LetterPayload{"deal_1", R"({"a":1})", {{"h", "1"}}, "at x"}));
+  world.append({envelope});
+  world.wait(Duration(1000));
+  world.run();
+  EXPECT_NE(world.last_.letter.id, first.id) << "two groups may have given up the same message";
+
+  world.append({{"orders.dlq",
+                 std::nullopt,
+                 "t-1",
+                 R"({"ticket_id":"t-1","dlq_metadata":{"original_error":"boom","error_type":"ValueError",)"
+                 R"("retry_count":3,"last_failure_timestamp":1234567890000,"dlq_published_at":1234567890001}})",
+                 {}}});
+  world.wait(Duration(1000));
+  world.run();
+  EXPECT_EQ(world.last_.letter.dialect, "dlq_metadata");
+  EXPECT_EQ(world.last_.letter.shelf.topic, "");
+  EXPECT_FALSE(world.last_.letter.origin);
+  EXPECT_EQ(world.last_.letter.attempts, 3U);
+  EXPECT_EQ(world.last_.letter.error_type, "ValueError");
+  EXPECT_EQ(world.last_.payload.value, R"({"ticket_id":"t-1"})");
+  EXPECT_EQ(world.dialects_.count("raw"), 0U);
+}
 
 TEST(Intake, LettersAreStoredInOrderAndOnce) {
   Played world;

@@ -27,6 +27,34 @@ TEST_F(SqliteStoreFile, ANewFileGetsAllMigrations) {
   ASSERT_TRUE(open()) << "a second time";
 }
 
+// A file from before counts of results, and before consumers had ids of their own.
+TEST_F(SqliteStoreFile, AFileOfTheFourthFormatIsCarriedOn) {
+  for (std::size_t i = 0; i < 4; ++i) ASSERT_TRUE(raw().exec(std::string(migrations()[i])));
+  ASSERT_TRUE(
+      raw().exec("PRAGMA user_version=4; PRAGMA application_id=1113682502;"
+                 "INSERT INTO shelves VALUES(1, 'o.dlq', 'c', 'orders', 'billing', 'billing', 0, 'orders.billing'),"
+                 " (2, 'o.dlq', 'c', 'orders', 'orders.billing', 'orders.billing', 0, 'orders.billing'),"
+                 " (3, 'raw.dlq', 'c', '', '', '', 0, 'raw.dlq.raw.dlq');"
+                 "INSERT INTO counters VALUES(1, 0, 2), (2, 0, 3), (2, 3, 9), (3, 0, 1);"
+                 "INSERT INTO consumers VALUES('orders', 'billing', 'Billing', 'u', 't', '', '', '', 0, 0);"
+                 "INSERT INTO dlq_summary VALUES('orders.billing', 'Billing', 'orders', 'Orders', 5, 7),"
+                 " ('raw.dlq.raw.dlq', 'raw.dlq', 'raw.dlq', 'raw.dlq', 1, 7);"
+                 "INSERT INTO operation_items(operation, position, letter, replays, version, result, changed_at)"
+                 " VALUES(1, 0, 1, 0, 1, 3, 10), (1, 1, 2, 0, 1, 3, 30), (1, 2, 3, 0, 1, 0, 20)"));
+  ASSERT_TRUE(open()) << open().error().message;
+  sqlite::Database db = raw();
+  EXPECT_EQ(db.text("SELECT group_concat(x, ' ') FROM (SELECT consumerId || '=' || dead_count AS x FROM dlq_summary"
+                    " ORDER BY consumerId)")
+                .value(),
+            "orders.billing=3 orders/billing=2 raw.dlq/raw.dlq=1");
+  EXPECT_EQ(db.text("SELECT channelName || consumerName FROM dlq_summary WHERE consumerId = 'orders.billing'").value(),
+            "OrdersBilling")
+      << "names that people gave stay";
+  EXPECT_EQ(
+      db.text("SELECT group_concat(result || ':' || items || ':' || changed_at, ' ') FROM operation_results").value(),
+      "0:1:20 3:2:30");
+}
+
 TEST_F(SqliteStoreFile, ANewerFormatIsRefusedAndLeftAlone) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(raw().exec("PRAGMA user_version=99"));

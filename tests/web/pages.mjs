@@ -94,6 +94,39 @@ export const checks = [
       }),
   },
   {
+    name: 'the_query_box_offers_what_there_is',
+    run: (given) =>
+      withOffice(given, refusing, async ({ bartleby, open }) => {
+        const { page } = await open('/letters');
+        await send(bartleby, 'red-1', 'red-2', 'blue-1');
+        await page.getByRole('link', { name: 'blue-1' }).waitFor();
+        const box = page.getByRole('combobox', { name: 'Search letters' });
+        await box.fill('state:open error:Badr');
+        const option = page.getByRole('option', { name: 'error:Badred' });
+        await option.waitFor();
+        assert.match(await option.textContent(), /2 open letters/);
+        await option.dispatchEvent('mousedown');
+        assert.equal(await box.inputValue(), 'state:open error:Badred ');
+        await box.press('Enter');
+        await page.getByRole('link', { name: 'blue-1' }).waitFor({ state: 'detached' });
+        assert.equal(await page.getByRole('link', { name: /^red-/ }).count(), 2);
+      }),
+  },
+  {
+    name: 'the_page_status_shows_checks_and_configuration',
+    run: (given) =>
+      withOffice(given, refusing, async ({ open }) => {
+        const { page } = await open('/status');
+        await page.getByRole('row', { name: 'store ok answers' }).waitFor();
+        await page.getByRole('row', { name: /^counts ok/ }).waitFor();
+        const config = page.getByRole('region', { name: 'Configuration' });
+        await config.waitFor();
+        const text = await config.textContent();
+        assert.match(text, /keep: 90d +# default/);
+        assert.match(text, /orders:/);
+      }),
+  },
+  {
     name: 'a_wrong_query_is_marked_at_its_character',
     run: (given) =>
       withOffice(given, refusing, async ({ open }) => {

@@ -30,6 +30,7 @@ ErrorCode code_of(int extended) {
     case SQLITE_NOTADB:
       return ErrorCode::kMalformed;
     case SQLITE_TOOBIG:
+    case SQLITE_INTERRUPT:  // by a limit of its own
       return ErrorCode::kTooLarge;
     default:
       return ErrorCode::kInvalid;

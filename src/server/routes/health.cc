@@ -2,6 +2,7 @@
 #include <set>
 
 #include "codec/heartbeat.h"
+#include "codec/time_text.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -15,8 +16,33 @@ constexpr std::string_view kHealth = R"({"type": "object", "required": ["status"
         "details": {"type": "object"}, "components": {"type": "object", "additionalProperties": {"type": "object",
           "required": ["status"], "properties": {"status": {"enum": ["UP", "DEGRADED", "DOWN"]}}}}}}}}})";
 
+constexpr Duration kSinkBehind{60000};
+
 json::object down_because(const Error& error, const char* status) {
   return json::object{{"status", status}, {"details", json::object{{"error", error.message}}}};
+}
+
+// Letters that a sink does not have yet are safe; that it is behind is worth a look all the same.
+bool add_sinks(json::object& components, const Services& services) {
+  const std::vector<SinkStatus> sinks = services.sinks();
+  if (sinks.empty()) return true;
+  bool well = true;
+  json::object all;
+  const Timestamp now = services.clock->now().wall;
+  for (const SinkStatus& sink : sinks) {
+    const SinkBacklog& backlog = sink.backlog;
+    const bool behind = backlog.oldest && now - *backlog.oldest > kSinkBehind;
+    const bool good = !sink.failing_since && !behind && backlog.refused == 0;
+    json::object details{{"waiting", backlog.waiting}, {"refused", backlog.refused}};
+    if (backlog.oldest) details["oldest"] = time_text(*backlog.oldest);
+    if (sink.failing_since) details["failing_since"] = time_text(*sink.failing_since);
+    if (sink.failing_since) details["error"] = sink.error;
+    if (backlog.last_reason) details["last_refused_because"] = *backlog.last_reason;
+    all[sink.name] = json::object{{"status", good ? "UP" : "DEGRADED"}, {"details", std::move(details)}};
+    well = well && good;
+  }
+  components["sinks"] = json::object{{"status", well ? "UP" : "DEGRADED"}, {"components", std::move(all)}};
+  return well;
 }
 
 // DOWN only where this process cannot do its work at all: a broker that does not answer, or takes no writes. A
@@ -56,6 +82,7 @@ Response health(const Services& services) {
   components["workers"] = json::object{
       {"status", missing.empty() ? "UP" : "DEGRADED"},
       {"details", json::object{{"expected", expected}, {"reporting", reporting}, {"missing", std::move(missing)}}}};
+  degraded = !add_sinks(components, services) || degraded;
   json::object body{{"status", !broker ? "DOWN" : degraded ? "DEGRADED" : "UP"}};
   body["components"] = std::move(components);
   return json_response(body, broker ? 200 : 503);
@@ -71,7 +98,8 @@ void add_health_routes(Router& router, const Services& services) {
   router.add("GET", "/actuator/health/liveness",
              {.access = Access::listed(),
               .summary = "Whether this process is alive; looks at nothing outside it",
-              .answer = kHealth},
+              .answer = kHealth,
+              .at_once = true},
              [](Request&) { return json_response(json::object{{"status", "UP"}}); });
   router.add("GET", "/actuator/health/readiness",
              {.access = Access::listed(),

@@ -105,20 +105,22 @@ json::object status_json(int status, std::string_view name, std::int64_t count, 
 }
 
 struct Dead {
+  std::string channel;
   std::int64_t count = 0;
   std::optional<Timestamp> oldest, newest;
 };
 
-Result<std::map<std::pair<std::string, std::string>, Dead>> dead_of(Connection& connection) {
+Result<std::map<std::string, Dead>> dead_of(Connection& connection) {
   const auto rows = dlq_status(connection);
   if (!rows) return std::unexpected(rows.error());
   const auto deaths = deaths_by_consumer(connection);
   if (!deaths) return std::unexpected(deaths.error());
-  std::map<std::pair<std::string, std::string>, Dead> dead;
+  std::map<std::string, Dead> dead;
   for (const ConsumerStatus& row : *rows) {
-    Dead& one = dead[{row.channel_id, row.consumer_id}];
+    Dead& one = dead[row.inside];
+    one.channel = row.channel_id;
     one.count = row.dead_count;
-    const auto span = deaths->find(row.channel_id + "." + row.consumer_id);
+    const auto span = deaths->find(row.inside);
     if (span != deaths->end()) one.oldest = span->second.first, one.newest = span->second.second;
   }
   return dead;
@@ -140,13 +142,12 @@ Result<void> add_lane(Broker& broker, const Worker& worker, const std::string& t
   return {};
 }
 
-// The external id: a group that is called after its channel and consumer has the channel's name before it.
-std::string consumer_name(const std::string& channel, const std::string& group) {
-  return consumer_without_channel({.dlq = {}, .cluster = {}, .topic = channel, .group = group, .worker = {}});
+std::string consumer_inside(const std::string& channel, const std::string& group) {
+  return consumer_of({.dlq = {}, .cluster = {}, .topic = channel, .group = group, .worker = {}});
 }
 
 Response job_status_of(const Services& services) {
-  std::map<std::pair<std::string, std::string>, Dead> dead;
+  std::map<std::string, Dead> dead;           // by the consumer's id inside
   std::map<std::string, json::array> starts;  // by worker
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     auto found = dead_of(connection);
@@ -160,13 +161,20 @@ Response job_status_of(const Services& services) {
   });
   if (!read) return store_problem(read.error());
   json::object channels;
-  const auto entry = [&](const std::string& channel, const std::string& consumer) -> json::array& {
+  const auto workers = services.workers();
+  std::map<std::string, std::string> all;
+  for (const auto& [inside, one] : dead) all[inside] = one.channel;
+  for (const auto& worker : workers)
+    for (const std::string& topic : worker->spec().topics) all[consumer_inside(topic, worker->spec().group)] = topic;
+  const auto shown = shown_consumers(all);
+  const auto entry = [&](const std::string& channel, const std::string& inside) -> json::array& {
+    const std::string& consumer = shown.at(inside);
     if (!channels.contains(channel)) channels[channel] = json::object{};
     json::object& consumers = channels[channel].as_object();
     if (!consumers.contains(consumer)) consumers[consumer] = json::array{};
     return consumers[consumer].as_array();
   };
-  for (const auto& worker : services.workers()) {
+  for (const auto& worker : workers) {
     const auto status = worker->status();
     for (const std::string& topic : worker->spec().topics) {
       auto jobs = jobs_of(worker->broker(), *worker, topic, starts[worker->spec().name]);
@@ -175,7 +183,7 @@ Response job_status_of(const Services& services) {
       // A worker counts its attempts for all its topics together; of several, none can be told apart.
       const bool alone = worker->spec().topics.size() == 1;
       if (status && alone) jobs->running = status->running;
-      json::array& list = entry(topic, consumer_name(topic, worker->spec().group));
+      json::array& list = entry(topic, consumer_inside(topic, worker->spec().group));
       json::object queued = status_json(1001, "QUEUED", jobs->queued(), jobs->oldest, jobs->newest);
       if (!jobs->from_the_start || !alone) queued["exact"] = false;
       list.push_back(std::move(queued));
@@ -183,8 +191,8 @@ Response job_status_of(const Services& services) {
       list.push_back(status_json(1003, "DELIVERED", jobs->delivered, std::nullopt, std::nullopt));
     }
   }
-  for (const auto& [who, one] : dead)
-    entry(who.first, who.second).push_back(status_json(1004, "DEAD", one.count, one.oldest, one.newest));
+  for (const auto& [inside, one] : dead)
+    entry(one.channel, inside).push_back(status_json(1004, "DEAD", one.count, one.oldest, one.newest));
   return json_response(channels);
 }
 

@@ -50,17 +50,24 @@ Response list_letters(const Services& services, const Request& request) {
   std::optional<std::string> next;
   LetterCount count;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    connection.limit_steps(kMaxQuerySteps);
     const auto page = letter_page(connection, *query, now, after, paging->limit);
     if (!page) return std::unexpected(page.error());
     auto list = letters_json(connection, page->letters, view);
     if (!list) return std::unexpected(list.error());
     items = std::move(*list);
     if (page->next) next = cursor_text(*page->next);
+    connection.limit_steps(kMaxQuerySteps);
     const auto counted = count_letters(connection, *query, now);
-    if (!counted) return std::unexpected(counted.error());
-    count = *counted;
+    if (!counted && counted.error().code != ErrorCode::kTooLarge) return std::unexpected(counted.error());
+    count = counted.value_or(LetterCount{static_cast<std::int64_t>(items.size()), false});
     return {};
   });
+  if (!read && read.error().code == ErrorCode::kTooLarge)
+    return with_member(problem(ProblemType::kInvalidQuery,
+                               "too many letters would have to be looked at one by one; say more: dlq:, key:, issue:, "
+                               "state: or since:"),
+                       "position", 0);
   if (!read) return store_problem(read.error());
   return page_response(std::move(items), kList, next, count.value, count.exact);
 }

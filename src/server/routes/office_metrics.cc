@@ -61,6 +61,17 @@ void operations(MetricsText& out, const OperationsByState* there, const Operatio
                  static_cast<double>(counts.letters[k][static_cast<std::size_t>(result)]));
 }
 
+void sinks(MetricsText& out, const std::vector<SinkStatus>& sinks) {
+  out.family("bartleby_sink_errors_total", "counter", "Calls of a sink that failed, and letters that it refused");
+  for (const SinkStatus& sink : sinks) out.sample({{"sink", sink.name}}, static_cast<double>(sink.errors));
+  out.family("bartleby_sink_written_total", "counter", "Letters, later lives included, that a sink acknowledged");
+  for (const SinkStatus& sink : sinks) out.sample({{"sink", sink.name}}, static_cast<double>(sink.written));
+  out.family("bartleby_sink_lag", "gauge", "Letters that a sink does not have yet");
+  for (const SinkStatus& sink : sinks) out.sample({{"sink", sink.name}}, count(sink.backlog.waiting));
+  out.family("bartleby_sink_refused", "gauge", "Letters that a sink does not take as they are; tried again");
+  for (const SinkStatus& sink : sinks) out.sample({{"sink", sink.name}}, count(sink.backlog.refused));
+}
+
 }  // namespace
 
 void office_metrics(MetricsText& out, const Services& services) {
@@ -88,6 +99,7 @@ void office_metrics(MetricsText& out, const Services& services) {
       out.sample({{"state", std::string(kIssueStateNames[s])}}, count(issues[s]));
   const OperationCounts counts = services.runner->counts();
   replayed(out, views, counts);
+  sinks(out, services.sinks());
   operations(out, read ? &operations_there : nullptr, counts);
   out.family("bartleby_summary_drift_total", "counter", "Counters that differed from the letters and were put right");
   out.sample({}, static_cast<double>(services.news->drift()));

@@ -33,7 +33,8 @@ constexpr std::string_view kSchemas = R"({
       "stack": {"type": "string"}}},
   "Letter": {"type": "object", "additionalProperties": false, "description": "A dead message with its story",
     "required": ["id", "state", "version", "dlq", "origin", "worker", "instance", "group", "reason", "error",
-      "attempts", "replays", "lineage", "issue", "first_failure_at", "last_failure_at", "arrived_at", "dialect"],
+      "attempts", "replays", "lineage", "issue", "first_failure_at", "last_failure_at", "arrived_at", "expires_at",
+      "dialect"],
     "properties": {"id": {"type": "string"},
       "state": {"enum": ["open", "replaying", "resolved", "discarded", "archived"]}, "version": {"type": "integer"},
       "dlq": {"$ref": "#/components/schemas/Place"}, "origin": {"type": "object", "additionalProperties": false,
@@ -47,6 +48,8 @@ constexpr std::string_view kSchemas = R"({
       "replays": {"type": "integer"}, "lineage": {"type": "string"}, "issue": {"type": "string"},
       "first_failure_at": {"type": ["string", "null"]}, "last_failure_at": {"$ref": "#/components/schemas/Time"},
       "arrived_at": {"$ref": "#/components/schemas/Time"}, "undo_until": {"$ref": "#/components/schemas/Time"},
+      "expires_at": {"type": ["string", "null"],
+        "description": "when it is archived or deleted by itself; null: when somebody acts"},
       "dialect": {"type": "string"}, "preview": {"$ref": "#/components/schemas/Bytes"},
       "resolution": {"type": "object", "required": ["how", "by", "reason", "at"], "additionalProperties": false,
         "properties": {"how": {"type": "string"}, "by": {"type": "string"}, "reason": {"type": "string"},
@@ -70,8 +73,13 @@ constexpr std::string_view kSchemas = R"({
           "additionalProperties": false, "properties": {"name": {"type": "string"}, "value": {"type": "string"},
             "letters": {"type": "integer"}}}}}}}},
   "Dlq": {"type": "object", "additionalProperties": false,
-    "required": ["name", "class", "open", "letters", "oldest", "partitions", "intake_lag", "missed", "expiring",
-      "next_expiry"], "properties": {
+    "required": ["name", "class", "open", "letters", "in_per_min", "oldest", "partitions", "intake_lag", "missed",
+      "expiring", "next_expiry", "settings"], "properties": {
+      "in_per_min": {"type": "integer", "description": "letters that this process took in within the last minute"},
+      "settings": {"type": "object", "required": ["retention", "then"], "additionalProperties": false, "properties": {
+        "retention": {"type": ["string", "null"],
+          "description": "how long letters are kept; null: until somebody acts"},
+        "then": {"enum": ["archive", "purge"], "description": "what becomes of open ones"}}},
       "name": {"type": "string"}, "class": {"enum": ["normal", "financial"]}, "open": {"type": "integer"},
       "letters": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "by state"},
       "oldest": {"type": ["string", "null"], "description": "death of the oldest open letter"},
@@ -172,27 +180,43 @@ constexpr std::string_view kParameters = R"({"IdempotencyKey": {"name": "Idempot
 constexpr std::string_view kSecurity = R"({
   "key": {"type": "http", "scheme": "bearer", "description": "an API key, bk_…"},
   "session": {"type": "apiKey", "in": "cookie", "name": "bartleby-session"},
-  "tokens": {"type": "apiKey", "in": "header", "name": "X-Broker-Channel-Token",
-    "description": "of a channel; where a consumer is named, X-Broker-Consumer-Token too"}
+  "channelToken": {"type": "apiKey", "in": "header", "name": "X-Broker-Channel-Token",
+    "description": "of the channel; told once, when it is made"},
+  "consumerToken": {"type": "apiKey", "in": "header", "name": "X-Broker-Consumer-Token",
+    "description": "of the consumer, beside the channel's"},
+  "internalKey": {"type": "apiKey", "in": "header", "name": "X-Internal-Api-Key",
+    "description": "`internal.api.key`, from one of `internal.api.allowed-networks`"}
 })";
 
 json::object content(std::string_view type, std::string_view schema) {
   return json::object{{type, json::object{{"schema", json::parse(schema)}}}};
 }
 
-// One of them is enough; none: anybody.
-json::array security_of(const Access& access) {
+// One of them is enough; none: anybody. What `auth.public` names is open to anybody, else to whoever may read.
+json::array security_of(const Route& route) {
+  const Access& access = route.docs.access;
   json::array out;
-  const auto add = [&](const char* scheme) { out.push_back(json::object{{scheme, json::array{}}}); };
-  if (access.kind() == Access::Kind::kOpen || access.kind() == Access::Kind::kListed) return out;
-  if (access.kind() == Access::Kind::kTokens) add("tokens");
-  if (!access.scopes().empty()) add("key"), add("session");
+  const auto add = [&](std::initializer_list<std::string_view> together) {
+    json::object all;
+    for (const std::string_view scheme : together) all[scheme] = json::array{};
+    out.push_back(std::move(all));
+  };
+  if (access.kind() == Access::Kind::kOpen) return out;
+  if (access.kind() == Access::Kind::kListed) add({});
+  if (access.kind() == Access::Kind::kTokens) {
+    if (access.which().contains("consumer"))
+      add({"channelToken", "consumerToken"});
+    else
+      add({"channelToken"});
+  }
+  if (!access.scopes().empty()) add({"key"}), add({"session"});
+  if (route.pattern.starts_with("/internal/")) add({"internalKey"});
   return out;
 }
 
 json::object operation(const Route& route) {
   json::object out{{"summary", route.docs.summary}, {"x-scope", route.docs.access.text()}};
-  out["security"] = security_of(route.docs.access);
+  out["security"] = security_of(route);
   json::array parameters;
   for (std::size_t at = route.pattern.find('{'); at != std::string::npos; at = route.pattern.find('{', at + 1))
     parameters.push_back(json::object{{"name", route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1)},
@@ -257,6 +281,7 @@ void add_all_routes(Router& router, const Services& services) {
   add_attempt_routes(router, services);
   add_health_routes(router, services);
   add_metrics_routes(router, services);
+  add_status_routes(router, services);
   if (services.store != nullptr) {
     add_letter_routes(router, services);
     add_letter_order_routes(router, services);

@@ -13,6 +13,7 @@ void add_explain_route(Router& router, const Services& services);
 void add_attempt_routes(Router& router, const Services& services);
 void add_health_routes(Router& router, const Services& services);
 void add_metrics_routes(Router& router, const Services& services);
+void add_status_routes(Router& router, const Services& services);
 // The office; only where there is one.
 void add_letter_routes(Router& router, const Services& services);
 void add_letter_order_routes(Router& router, const Services& services);

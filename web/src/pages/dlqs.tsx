@@ -70,6 +70,14 @@ const columns: Column<Dlq>[] = [
     cell: (one) => <Num n={of('discarded')(one)} />,
   },
   {
+    id: 'in',
+    head: 'In per min',
+    kind: 'number',
+    hide: 'medium',
+    of: (one) => one.in_per_min,
+    cell: (one) => <Num n={one.in_per_min} />,
+  },
+  {
     id: 'oldest',
     head: 'Oldest open',
     kind: 'number',

@@ -242,6 +242,7 @@ export function Letter({ id }: { id: string }) {
                     ] as [string, string][])
                   : []),
                 ...(one.undo_until ? ([['undo until', moment(one.undo_until)]] as [string, string][]) : []),
+                ...(one.expires_at ? ([['kept until', moment(one.expires_at)]] as [string, string][]) : []),
               ]}
             />
           </Section>

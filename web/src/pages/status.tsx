@@ -1,74 +1,29 @@
 // Is Bartleby itself well?
 import { useSignal } from '@preact/signals';
 import { api } from '../api/client';
-import type { Dlq, Health, Page, Verdict } from '../api/types';
+import type { ConfigLines, SelfChecks, Verdict } from '../api/types';
 import { useShown } from '../app/data';
 import { caller } from '../app/facts';
-import { count, plural, visible } from '../app/format';
+import { count, visible } from '../app/format';
 import { liveWord } from '../app/live';
 import { attempt } from '../app/say';
 import { Keys } from '../parts/keys';
 import { Act, Facts, Section, Stamp, Title, Waiting, useCli, useTitle } from '../parts/bits';
 
-interface Check {
-  name: string;
-  word: 'ok' | 'warn' | 'fail';
-  detail: string;
-}
-
-const words: Record<string, Check['word']> = { UP: 'ok', DEGRADED: 'warn', DOWN: 'fail' };
-const abouts: Record<string, string> = {
-  broker: 'takes records and answers',
-  counters: 'heartbeats and counters are kept',
-  workers: 'all of them report',
-};
-
-function checks(health: Health, dlqs: Dlq[] | undefined): Check[] {
-  const list: Check[] = [];
-  for (const [name, component] of Object.entries(health.components ?? {})) {
-    const details = (component.details ?? {}) as Record<string, unknown>;
-    let detail = typeof details.error === 'string' ? details.error : (abouts[name] ?? '');
-    if (name === 'workers') {
-      const missing = Array.isArray(details.missing) ? details.missing.map(String) : [];
-      detail =
-        missing.length > 0
-          ? `not running or silent: ${missing.join(', ')}`
-          : `${String(details.reporting)} of ${String(details.expected)} report`;
-    }
-    if (name === 'lag') {
-      const groups = Object.entries(component.components ?? {});
-      detail =
-        groups
-          .map(([group, one]) => {
-            const facts = (one as { details?: Record<string, unknown> }).details ?? {};
-            return `${group}: ${String(facts.effective ?? 0)}`;
-          })
-          .join(', ') || 'no group';
-    }
-    list.push({ name, word: words[component.status] ?? 'warn', detail });
-  }
-  if (dlqs) {
-    const behind = dlqs.reduce((sum, one) => sum + one.intake_lag, 0);
-    const missed = dlqs.reduce((sum, one) => sum + one.missed, 0);
-    list.push({
-      name: 'intake',
-      word: missed > 0 ? 'fail' : behind > 1000 ? 'warn' : 'ok',
-      detail:
-        missed > 0
-          ? `${plural(missed, 'record')} were deleted before they were read`
-          : behind > 0
-            ? `${plural(behind, 'record')} of dlqs not read yet`
-            : 'every record of every dlq is read',
-    });
-  }
-  return list;
+// As `bartleby config show` prints it: where each value came from stands beside it.
+function configText({ lines }: ConfigLines): string {
+  const beside = lines.filter((line) => line.from && line.text.length <= 60);
+  const column = Math.max(0, ...beside.map((line) => line.text.length));
+  return lines
+    .map((line) => visible(line.from ? `${line.text.padEnd(column)}  # ${line.from}` : line.text))
+    .join('\n');
 }
 
 export function Status() {
   useTitle('Status');
-  useCli('bartleby api GET /actuator/health');
-  const health = useShown<Health>('/actuator/health', { every: 3000 });
-  const dlqs = useShown<Page<Dlq>>('/api/v1/dlqs', { topics: ['letters'], every: 5000 });
+  useCli('bartleby status');
+  const status = useShown<SelfChecks>('/api/v1/status', { every: 3000 });
+  const config = useShown<ConfigLines>('/api/v1/config', { every: 60000 });
   const verdict = useSignal<Verdict | 'looking' | null>(null);
   const verify = () =>
     void attempt(async () => {
@@ -83,9 +38,9 @@ export function Status() {
   const found = verdict.value;
   return (
     <>
-      <Title stamp={health.data && <Stamp word={health.data.status} />}>Status</Title>
-      {!health.data && <Waiting shown={health} />}
-      {health.data && (
+      <Title stamp={status.data && <Stamp word={status.data.status} />}>Status</Title>
+      {!status.data && <Waiting shown={status} />}
+      {status.data && (
         <table class="plain checks" aria-label="Self-checks">
           <thead>
             <tr>
@@ -95,11 +50,11 @@ export function Status() {
             </tr>
           </thead>
           <tbody>
-            {checks(health.data, dlqs.data?.items).map((check) => (
+            {status.data.checks.map((check) => (
               <tr key={check.name}>
                 <th scope="row">{check.name}</th>
                 <td>
-                  <Stamp word={check.word} />
+                  <Stamp word={check.status} />
                 </td>
                 <td class="wrap">{visible(check.detail)}</td>
               </tr>
@@ -123,6 +78,20 @@ export function Status() {
         </p>
       </Section>
       <Keys />
+      <Section title="Configuration">
+        {!config.data && <Waiting shown={config} />}
+        {config.data && (
+          <>
+            <p>
+              What holds now, read-only; secrets are not shown. <code>bartleby config show</code> prints the same of a
+              file.
+            </p>
+            <pre class="config" role="region" aria-label="Configuration" tabIndex={0}>
+              {configText(config.data)}
+            </pre>
+          </>
+        )}
+      </Section>
       <Section title="This server">
         <Facts
           rows={[

@@ -2,7 +2,8 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { api, type Problem } from '../api/client';
-import type { Dlq, Page, Worker } from '../api/types';
+import type { Suggestions } from '../api/types';
+import { visible } from '../app/format';
 import { useKeys } from '../app/keys';
 import { go, here, query, term, to } from '../app/url';
 
@@ -22,7 +23,7 @@ const fields: [string, string][] = [
   ['since:', '24h, 7d or a time'],
   ['before:', '24h, 7d or a time'],
   ['replays:', '0, >1'],
-  ['header.', 'words in a header: header.trace:abc'],
+  ['header.', 'a header: header.tenant:acme'],
   ['text:', 'words in error, key or headers'],
 ];
 const known: Record<string, string[]> = {
@@ -32,21 +33,19 @@ const known: Record<string, string[]> = {
   before: ['1h', '24h', '7d', '30d'],
   replays: ['0', '>0', '>1'],
 };
-const names = signal<Record<string, string[]>>({});
+// What the server offered last, and for which text before the caret.
+const offered = signal<{ asked: string; items: Suggestions['items'] }>({ asked: '', items: [] });
+let asking = 0;
 
-async function learn() {
-  const [dlqs, workers] = await Promise.allSettled([
-    api<Page<Dlq>>('/api/v1/dlqs'),
-    api<Page<Worker>>('/api/v1/workers'),
-  ]);
-  const next: Record<string, string[]> = {};
-  if (dlqs.status === 'fulfilled') next.dlq = dlqs.value.items.map((one) => one.name);
-  if (workers.status === 'fulfilled') {
-    next.worker = workers.value.items.map((one) => one.name);
-    next.group = workers.value.items.flatMap((one) => (one.group ? [one.group] : []));
-    next.topic = workers.value.items.flatMap((one) => one.topics ?? []);
+async function ask(text: string) {
+  if (!/\S*:\S*$/.test(text) || text === offered.value.asked) return;
+  const mine = ++asking;
+  try {
+    const { items } = await api<Suggestions>(`/api/v1/suggest?q=${encodeURIComponent(text)}`);
+    if (mine === asking) offered.value = { asked: text, items };
+  } catch {
+    // Without an answer there is nothing to offer; the list of letters says what is wrong.
   }
-  names.value = next;
 }
 
 interface Suggestion {
@@ -67,9 +66,11 @@ function suggestions(text: string, caret: number): { from: number; list: Suggest
   }
   const field = word.slice(0, colon);
   const begun = word.slice(colon + 1).toLowerCase();
-  const values = [...new Set([...(known[field] ?? []), ...(names.value[field] ?? [])])];
-  const list = values.filter((one) => one.toLowerCase().includes(begun) && one.toLowerCase() !== begun);
-  return { from, list: list.slice(0, 12).map((one) => ({ text: `${minus}${term(field, one)} `, about: '' })) };
+  const list = (known[field] ?? []).filter((one) => one.toLowerCase().includes(begun) && one.toLowerCase() !== begun);
+  if (list.length > 0 || offered.value.asked !== before)
+    return { from, list: list.map((one) => ({ text: `${minus}${term(field, one)} `, about: '' })) };
+  const there = offered.value.items.filter((one) => one.term !== word);
+  return { from, list: there.slice(0, 12).map((one) => ({ text: `${minus}${one.term} `, about: visible(one.about) })) };
 }
 
 export function QueryBox() {
@@ -96,6 +97,7 @@ export function QueryBox() {
     input.focus();
     at.value = -1;
     text.value = next;
+    void ask(next.slice(0, from + one.text.length));
   };
   const submit = () => {
     open.value = false;
@@ -129,15 +131,16 @@ export function QueryBox() {
           placeholder="search letters, for example  worker:orders error:Timeout since:24h"
           value={text.value}
           maxLength={2000}
-          onFocus={() => {
+          onFocus={(event) => {
             open.value = true;
-            void learn();
+            void ask(event.currentTarget.value);
           }}
           onBlur={() => (open.value = false)}
           onInput={(event) => {
             text.value = event.currentTarget.value;
             open.value = true;
             at.value = -1;
+            void ask(text.value.slice(0, event.currentTarget.selectionStart ?? text.value.length));
           }}
           onKeyDown={(event) => {
             if (event.key === 'ArrowDown' && list.length > 0) {

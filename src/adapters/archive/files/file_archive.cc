@@ -30,4 +30,12 @@ Result<std::string> FileArchive::get(const std::string& name, std::size_t limit)
   return read_whole_file(folder_ / name, limit);
 }
 
+Result<void> FileArchive::remove(const std::string& name) {
+  if (!plain(name)) return fail(ErrorCode::kInvalid, "no name for an archive: " + name);
+  std::error_code failed;
+  if (std::filesystem::remove(folder_ / name, failed)) return {};
+  if (!failed) return fail(ErrorCode::kNotFound, "there is no " + (folder_ / name).string());
+  return fail(ErrorCode::kUnavailable, "cannot delete " + (folder_ / name).string() + ": " + failed.message());
+}
+
 }  // namespace bartleby

@@ -15,6 +15,7 @@ class FileArchive : public Archive {
 
   Result<void> put(const std::string& name, std::string_view bytes) override;
   Result<std::string> get(const std::string& name, std::size_t limit) override;
+  Result<void> remove(const std::string& name) override;
 
  private:
   const std::filesystem::path folder_;

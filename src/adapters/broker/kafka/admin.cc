@@ -49,6 +49,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const TopicSpec& sp
     all.emplace_back("min.cleanable.dirty.ratio", "0.1");
   }
   if (spec.retention) all.emplace_back("retention.ms", std::to_string(spec.retention->count()));
+  if (spec.forever) all.emplace_back("retention.ms", "-1");
+  if (!spec.compression.empty()) all.emplace_back("compression.type", spec.compression);
   if (spec.retention_bytes) all.emplace_back("retention.bytes", std::to_string(*spec.retention_bytes));
   return all;
 }
@@ -159,7 +161,7 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
     spec.name = name;
     spec.partitions = layout.partitions;
     spec.max_message = kDefaultMaxMessage;
-    specs[name] = {Clock::now(), std::move(spec), layout.in_step};
+    specs[name] = {Clock::now(), std::move(spec), layout.in_step, 1, std::nullopt};
     asked.push_back(owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name.c_str())).get());
   }
   if (!asked.empty()) {
@@ -184,6 +186,8 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
         take_setting(specs[name].spec, setting, value);
         if (setting == "min.insync.replicas")
           specs[name].needed = static_cast<std::int32_t>(number_in(value).value_or(1));
+        if (const auto n = number_in(value); setting == "segment.bytes" && n && *n > 0)
+          specs[name].segment = static_cast<std::uint64_t>(*n);
       }
     }
   }
@@ -238,18 +242,38 @@ Result<bool> Admin::short_of_replicas(const std::string& topic, std::optional<Pa
   }
 }
 
+std::optional<std::uint64_t> Admin::most_bytes(const std::string& topic) {
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find(topic);
+  if (at == known_.end() || !at->second.spec.retention_bytes || !at->second.segment) return std::nullopt;
+  return *at->second.spec.retention_bytes + *at->second.segment;
+}
+
 void Admin::forget(const std::string& topic) {
   const std::lock_guard lock(mutex_);
   known_.erase(topic);
 }
 
+Result<std::int32_t> Admin::brokers() {
+  const rd_kafka_metadata_t* read = nullptr;
+  const rd_kafka_resp_err_t err =
+      rd_kafka_metadata(handle_.get(), 0, nullptr, &read, milliseconds(options_->request_limit));
+  const MetadataPtr metadata(read);
+  if (err != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of(err, "Kafka: " + options_->bootstrap);
+  return metadata->broker_cnt;
+}
+
 Result<void> Admin::create(const std::vector<TopicSpec>& wanted) {
+  Result<std::int32_t> brokers = 0;
+  if (std::ranges::any_of(wanted, [](const TopicSpec& spec) { return spec.replicas > 0; })) brokers = this->brokers();
+  if (!brokers) return std::unexpected(brokers.error());
   std::vector<NewTopicPtr> owned;
   std::vector<rd_kafka_NewTopic_t*> all;
   for (const TopicSpec& spec : wanted) {
     std::array<char, 256> text{};
     // -1: as many copies as the cluster makes by default.
-    NewTopicPtr topic(rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions, -1, text.data(), text.size()));
+    const int copies = spec.replicas > 0 ? std::clamp(spec.replicas, 1, std::max(*brokers, 1)) : -1;
+    NewTopicPtr topic(rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions, copies, text.data(), text.size()));
     if (!topic) return fail(ErrorCode::kInvalid, "Kafka: topic " + spec.name + ": " + text.data());
     for (const auto& [name, value] : settings_of(spec))
       rd_kafka_NewTopic_set_config(topic.get(), name.c_str(), value.c_str());

@@ -45,19 +45,23 @@ class Admin {
   void forget(const std::string& topic);
   // A partition of it, or this one, has fewer replicas in step than it needs to take a record.
   Result<bool> short_of_replicas(const std::string& topic, std::optional<Partition> partition);
+  // A partition's log is not larger, as far as is remembered: its retention by size and a segment. Never asks.
+  std::optional<std::uint64_t> most_bytes(const std::string& topic);
   // Those that we may not write to.
   Result<std::set<std::string>> forbidden(const std::set<std::string>& topics);
 
   // ---- Offsets
-  // Stable; waits, up to the limit, while a transaction on one of them is pending.
-  Result<std::vector<CommittedOffset>> group_offsets(const std::string& group, const std::vector<TopicPartition>& tps);
+  // Stable waits, up to the limit, while a transaction on one of them is pending.
+  Result<std::vector<CommittedOffset>> group_offsets(const std::string& group, const std::vector<TopicPartition>& tps,
+                                                     Stability stability = Stability::kStable);
   Result<bool> has_members(const std::string& group);
   Result<void> commit(const std::string& group, const std::vector<CommittedOffset>& offsets);
   Result<Offset> end_of(const TopicPartition& tp, End which);
   Result<void> delete_before(const TopicPartition& tp, Offset offset);
   // Nobody may write to the topic; for tests, and only where the broker has an authorizer.
   Result<void> deny(const std::string& topic, bool denied);
-  Result<void> remove(const std::string& topic);  // for tests too
+  Result<void> remove(const std::string& topic);                                                     // for tests too
+  Result<void> set(const std::string& topic, const std::string& setting, const std::string& value);  // and this
 
   QueuePtr new_queue() { return QueuePtr(rd_kafka_queue_new(handle_.get())); }
   void ask_end(rd_kafka_queue_t* queue, std::uint64_t number, const TopicPartition& tp, End which);
@@ -79,7 +83,8 @@ class Admin {
     Clock::time_point read;
     TopicSpec spec;
     std::vector<std::int32_t> in_step;
-    std::int32_t needed = 1;  // in step
+    std::int32_t needed = 1;               // in step
+    std::optional<std::uint64_t> segment;  // bytes
   };
 
   AdminOptionsPtr admin_options(rd_kafka_admin_op_t op, std::uint64_t number = 0) const;
@@ -88,6 +93,7 @@ class Admin {
   // Partitions of a topic, or of all that are not Kafka's own.
   Result<std::map<std::string, Layout>> partitions(const std::optional<std::string>& topic);
   Result<std::vector<TopicSpec>> with_settings(const std::map<std::string, Layout>& topics);
+  Result<std::int32_t> brokers();  // that are up
   Result<void> create(const std::vector<TopicSpec>& wanted);
   Result<void> grow(const std::vector<TopicSpec>& wanted);
 

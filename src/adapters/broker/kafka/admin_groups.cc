@@ -16,6 +16,7 @@ using AlterGroupOffsetsPtr =
 using DeleteRecordsPtr = std::unique_ptr<rd_kafka_DeleteRecords_t, DestroyWith<rd_kafka_DeleteRecords_destroy>>;
 using TopicsPtr = std::unique_ptr<rd_kafka_TopicCollection_t, DestroyWith<rd_kafka_TopicCollection_destroy>>;
 using DeleteTopicPtr = std::unique_ptr<rd_kafka_DeleteTopic_t, DestroyWith<rd_kafka_DeleteTopic_destroy>>;
+using ResourcePtr = std::unique_ptr<rd_kafka_ConfigResource_t, DestroyWith<rd_kafka_ConfigResource_destroy>>;
 using AclPtr = std::unique_ptr<rd_kafka_AclBinding_t, DestroyWith<rd_kafka_AclBinding_destroy>>;
 
 // The answer's one group, with errors of its partitions.
@@ -64,12 +65,12 @@ Result<std::vector<CommittedOffset>> Admin::offsets_told(rd_kafka_event_t* event
 }
 
 Result<std::vector<CommittedOffset>> Admin::group_offsets(const std::string& group,
-                                                          const std::vector<TopicPartition>& tps) {
+                                                          const std::vector<TopicPartition>& tps, Stability stability) {
   if (tps.empty()) return std::vector<CommittedOffset>{};
   const auto limit = Clock::now() + options_->request_limit;
   for (;;) {
     const QueuePtr queue = new_queue();
-    ask_offsets(queue.get(), 0, group, tps, Stability::kStable);
+    ask_offsets(queue.get(), 0, group, tps, stability);
     const auto event = answer(queue.get(), "offsets of group " + group);
     if (!event) return std::unexpected(event.error());
     auto told = offsets_told(event->get());
@@ -203,6 +204,25 @@ Result<void> Admin::remove(const std::string& topic) {
   if (!event) return std::unexpected(event.error());
   forget(topic);
   return {};
+}
+
+Result<void> Admin::set(const std::string& topic, const std::string& setting, const std::string& value) {
+  const ResourcePtr resource(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str()));
+  const ErrorPtr wrong(rd_kafka_ConfigResource_add_incremental_config(
+      resource.get(), setting.c_str(), RD_KAFKA_ALTER_CONFIG_OP_TYPE_SET, value.c_str()));
+  if (wrong) return fail(ErrorCode::kInvalid, std::string("Kafka: ") + rd_kafka_error_string(wrong.get()));
+  const QueuePtr queue = new_queue();
+  rd_kafka_ConfigResource_t* one = resource.get();
+  rd_kafka_IncrementalAlterConfigs(handle_.get(), &one, 1,
+                                   admin_options(RD_KAFKA_ADMIN_OP_INCREMENTALALTERCONFIGS).get(), queue.get());
+  const auto event = answer(queue.get(), setting + " of " + topic);
+  if (!event) return std::unexpected(event.error());
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_IncrementalAlterConfigs_result(event->get());
+  const auto** told = rd_kafka_IncrementalAlterConfigs_result_resources(result, &count);
+  forget(topic);
+  if (count == 1 && rd_kafka_ConfigResource_error(told[0]) == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  return fail(ErrorCode::kInvalid, "Kafka: " + topic + " does not take " + setting + "=" + value);
 }
 
 // A topic with any rule allows what its rules allow and nothing else: one that allows to describe it forbids to write.

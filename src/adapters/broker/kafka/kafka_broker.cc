@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "adapters/broker/kafka/kafka_member.h"
 #include "adapters/broker/kafka/records.h"
@@ -58,15 +59,28 @@ Result<TopicSpec> KafkaBroker::describe(const std::string& topic) { return admin
 
 Result<std::vector<TopicSpec>> KafkaBroker::topics() { return admin_->topics(); }
 
-Result<std::vector<CommittedOffset>> KafkaBroker::group_offsets(const std::string& group,
-                                                                const std::vector<std::string>& topics) {
+Result<std::vector<TopicPartition>> KafkaBroker::partitions_of(const std::vector<std::string>& topics) {
   std::vector<TopicPartition> tps;
   for (const std::string& name : topics) {
     const auto topic = admin_->describe(name);
     if (!topic) return std::unexpected(topic.error());
     for (std::int32_t p = 0; p < topic->partitions; ++p) tps.push_back({name, Partition(p)});
   }
-  return admin_->group_offsets(group, tps);
+  return tps;
+}
+
+Result<std::vector<CommittedOffset>> KafkaBroker::group_offsets(const std::string& group,
+                                                                const std::vector<std::string>& topics) {
+  const auto tps = partitions_of(topics);
+  if (!tps) return std::unexpected(tps.error());
+  return admin_->group_offsets(group, *tps);
+}
+
+Result<std::vector<CommittedOffset>> KafkaBroker::offsets_by_now(const std::string& group,
+                                                                 const std::vector<std::string>& topics) {
+  const auto tps = partitions_of(topics);
+  if (!tps) return std::unexpected(tps.error());
+  return admin_->group_offsets(group, *tps, Stability::kUnstable);
 }
 
 Result<void> KafkaBroker::commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) {
@@ -245,6 +259,17 @@ void KafkaBroker::skip_at_next_start(Member& member, std::int64_t offsets) {
   dynamic_cast<KafkaMember&>(member).set_skip(offsets);
 }
 
-void KafkaBroker::kill(std::unique_ptr<Member> member) { dynamic_cast<KafkaMember&>(*member).die(); }
+void KafkaBroker::kill(std::unique_ptr<Member> member) {
+  auto& ours = dynamic_cast<KafkaMember&>(*member);
+  ours.die();
+  if (HandlePtr late = ours.take_late()) late_.push_back(std::move(late));
+}
+
+std::size_t KafkaBroker::send_late() {
+  for (const HandlePtr& writer : late_)
+    const ErrorPtr ignored(
+        rd_kafka_commit_transaction(writer.get(), static_cast<int>(admin_->options().message_limit.count())));
+  return std::exchange(late_, {}).size();
+}
 
 }  // namespace bartleby::kafka

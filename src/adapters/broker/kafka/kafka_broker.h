@@ -18,10 +18,11 @@
 #include "adapters/broker/kafka/range_reader.h"
 #include "adapters/broker/kafka/transactions.h"
 #include "ports/broker.h"
+#include "ports/group_look.h"
 
 namespace bartleby::kafka {
 
-class KafkaBroker : public Broker {
+class KafkaBroker : public Broker, public GroupLook {
  public:
   // Fails with kInvalid when librdkafka does not take the properties, or one of them holds a guarantee.
   static Result<std::unique_ptr<KafkaBroker>> open(Options options);
@@ -43,13 +44,19 @@ class KafkaBroker : public Broker {
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override;
 
+  // ---- GroupLook
+  Result<std::vector<CommittedOffset>> offsets_by_now(const std::string& group,
+                                                      const std::vector<std::string>& topics) override;
+
   // ---- For tests: members must be of this broker.
   Admin& admin() { return *admin_; }
   void fate_of_next_write(Member& member, WriteFate fate);
   void skip_at_next_start(Member& member, std::int64_t offsets);  // as if librdkafka had not begun where it was told
   void kill(std::unique_ptr<Member> member);
+  std::size_t send_late();  // what members that were killed had not sent yet; returns how many there were
 
  private:
+  Result<std::vector<TopicPartition>> partitions_of(const std::vector<std::string>& topics);
   Result<void> check(const std::vector<Record>& records);
   Result<void> open_producer();
 
@@ -61,6 +68,8 @@ class KafkaBroker : public Broker {
 
   std::mutex moving_;                           // of cursors: one at a time
   std::map<std::string, Transactions> movers_;  // by group, which is their transactional id
+
+  std::vector<HandlePtr> late_;  // of members that were killed
 
   std::mutex reading_;
   std::mutex ringing_;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestRest{50};  // a bell that was missed costs no more
 constexpr std::chrono::seconds kCloseLimit{5};
+constexpr std::size_t kSpares = 16;  // slices whose memory is kept for the next
 
 std::string new_transactional_id(const GroupSpec& spec) {
   std::uint64_t random = 0;
@@ -40,7 +41,9 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
     : admin_(std::move(admin)),
       spec_(std::move(spec)),
       transactional_id_(std::move(transactional_id)),
-      transactions_(admin_, transactional_id_) {
+      transactions_(admin_, transactional_id_),
+      fences_([this](const std::string& writer) { return fence(*admin_, writer).has_value(); },
+              [this](std::uint64_t request, bool answered) { push(WriterFenced{request, answered}); }) {
   bell_.ring = [this] {
     const std::lock_guard lock(io_mutex_);
     rung_ = true;
@@ -100,7 +103,7 @@ void KafkaMember::end(bool leaving) {
     over_ = true;
   }
   writer_.stop();  // the write that is under way has a limit
-  errands_.stop();
+  fences_.stop();
   {
     const std::lock_guard lock(io_mutex_);
     ending_ = true;
@@ -122,13 +125,15 @@ void KafkaMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
   std::unique_lock lock(mutex_);
   const std::size_t before = out.size();
   bool room_made = false;
+  std::size_t records = 0;
   auto take = [&] {
     for (auto at = waiting_.begin(); at != waiting_.end();) {
       const auto view = at->ref ? views_.find(*at->ref) : views_.end();
-      if (view != views_.end() && !view->second.open) {
+      if (view != views_.end() && (!view->second.open || records >= records_per_poll_)) {
         ++at;
         continue;
       }
+      if (const auto* fetched = std::get_if<RecordsFetched>(&at->event)) records += fetched->records.size();
       if (view != views_.end())
         view->second.bytes -= at->bytes;
       else
@@ -142,6 +147,19 @@ void KafkaMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
   if (!take() && wait > Duration(0)) ready_.wait_for(lock, wait, take);
   lock.unlock();
   if (room_made) bell_.ring();
+}
+
+void KafkaMember::reuse(std::vector<LogRecord> records) {
+  const std::lock_guard lock(mutex_);
+  if (spares_.size() < kSpares) spares_.push_back(std::move(records));
+}
+
+std::vector<LogRecord> KafkaMember::spare() {
+  const std::lock_guard lock(mutex_);
+  if (spares_.empty()) return {};
+  std::vector<LogRecord> records = std::move(spares_.back());
+  spares_.pop_back();
+  return records;
 }
 
 void KafkaMember::wake() {
@@ -234,6 +252,7 @@ void KafkaMember::read_offsets(std::uint64_t request, std::vector<TopicPartition
     asks_[number] = {.asked = Asked::kOffsets,
                      .request = request,
                      .ref = {},
+                     .tp = {},
                      .wanted = {},
                      .start = {},
                      .stable = {},
@@ -243,8 +262,7 @@ void KafkaMember::read_offsets(std::uint64_t request, std::vector<TopicPartition
 }
 
 void KafkaMember::fence_writer(std::uint64_t request, const std::string& transactional_id) {
-  errands_.post(
-      [this, request, transactional_id] { push(WriterFenced{request, fence(*admin_, transactional_id).has_value()}); });
+  fences_.ask(request, transactional_id);
 }
 
 void KafkaMember::read_range(std::uint64_t request, TopicPartition tp, Offset from, Offset to, LaneFilter filter) {
@@ -276,6 +294,7 @@ void KafkaMember::read_log_range(std::uint64_t request, TopicPartition tp) {
     ask_ends({.asked = Asked::kLogRange,
               .request = request,
               .ref = {},
+              .tp = {},
               .wanted = {},
               .start = {},
               .stable = {},

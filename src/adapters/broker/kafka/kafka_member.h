@@ -1,8 +1,8 @@
 // A member of a group on Kafka.
 //
 // One thread calls it, `wake` excepted. A thread of its own owns the consumer: it does what is asked for in the
-// order of asking, takes librdkafka's events, and puts ours where `poll` finds them. Two more threads make the calls
-// that block: one writes, one fences. A partition has a queue of its own, which is not served while it is closed or
+// order of asking, takes librdkafka's events, and puts ours where `poll` finds them. More threads make the calls that
+// block: one writes, a few fence. A partition has a queue of its own, which is not served while it is closed or
 // not polled: nothing is paused, and what is buffered is one slice here and librdkafka's own limit there. It fails
 // (`MemberFailed`) when another writer uses its transactional id, when the cluster will not have it, when messages
 // that are in the log were not read, and when a topic was deleted and made anew.
@@ -21,6 +21,7 @@
 
 #include "adapters/broker/kafka/admin.h"
 #include "adapters/broker/kafka/faults.h"
+#include "adapters/broker/kafka/fences.h"
 #include "adapters/broker/kafka/range_reader.h"
 #include "adapters/broker/kafka/task_thread.h"
 #include "adapters/broker/kafka/transactions.h"
@@ -47,13 +48,16 @@ class KafkaMember : public Member {
   void cancel_range(std::uint64_t request) override;
   void read_log_range(std::uint64_t request, TopicPartition tp) override;
   const std::string& transactional_id() const override { return transactional_id_; }
+  void limit_records(std::size_t per_poll) override { records_per_poll_ = per_poll; }
+  void reuse(std::vector<LogRecord> records) override;
   void wake() override;
   void leave() override;
 
   // ---- For tests (faults.h)
   void set_fate(WriteFate fate);
   void set_skip(std::int64_t offsets);
-  void die();  // without a word to the group
+  void die();                                                  // without a word to the group
+  HandlePtr take_late() { return transactions_.take_late(); }  // after it
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -75,6 +79,7 @@ class KafkaMember : public Member {
   void push(BrokerEvent event);
   void push_of(PartitionRef ref, std::uint32_t run, BrokerEvent event, std::size_t bytes);
   void drop_waiting(PartitionRef ref);
+  std::vector<LogRecord> spare();
   void end(bool leaving);
 
   // ---- The I/O thread's
@@ -96,12 +101,15 @@ class KafkaMember : public Member {
     rd_kafka_resp_err_t trouble = RD_KAFKA_RESP_ERR_NO_ERROR;  // told, and not over yet
     bool unproven = false;                                     // what comes next must be what is next in the log
     std::optional<Doubt> doubt;
+    std::uint64_t read_bytes = 0;   // of what was read
+    std::int64_t read_offsets = 0;  // and how many offsets it took
   };
   enum class Asked : std::uint8_t { kOffsets, kResolve, kLogRange, kOutOfRange, kTopics };
   struct Ask {
     Asked asked;
     std::uint64_t request = 0;  // or the serial of a write
     PartitionRef ref;
+    TopicPartition tp;
     std::uint32_t run = 0;
     Offset wanted;
     std::optional<Offset> start, stable, high_watermark;
@@ -135,6 +143,7 @@ class KafkaMember : public Member {
   void serve_answers();
   void answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* event, bool& over);
   void ask_ends(Ask ask, const TopicPartition& tp);
+  std::uint64_t size_of(const TopicPartition& tp, Offset start, Offset end) const;
   void do_write(Write write);
   void written(const WriteReport& report);
   void do_resolve(WriteSerial serial);
@@ -150,12 +159,15 @@ class KafkaMember : public Member {
   const GroupSpec spec_;
   const std::string transactional_id_;
 
+  std::size_t records_per_poll_ = SIZE_MAX;  // the caller's thread alone
+
   std::mutex mutex_;  // of the next block
   std::condition_variable ready_;
   std::deque<Waiting> waiting_;
   std::size_t range_bytes_ = 0;  // of ranges in it
   std::map<PartitionRef, View> views_;
   std::set<std::uint64_t> ranges_;  // asked for, not ended, not cancelled
+  std::vector<std::vector<LogRecord>> spares_;  // slices that were handed out and came back
   bool woken_ = false;
   bool over_ = false;
 
@@ -197,7 +209,7 @@ class KafkaMember : public Member {
 
   Transactions transactions_;  // the writer's thread
   TaskThread writer_;
-  TaskThread errands_;
+  Fences fences_;
   std::thread thread_;
 };
 

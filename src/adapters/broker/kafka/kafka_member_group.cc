@@ -137,6 +137,7 @@ void KafkaMember::drop_queue(Slot& slot) {
 
 void KafkaMember::ask_ends(Ask ask, const TopicPartition& tp) {
   const std::uint64_t number = ++last_ask_;
+  ask.tp = tp;
   asks_[number] = std::move(ask);
   for (const End which : {End::kStart, End::kStable, End::kHighWatermark})
     admin_->ask_end(answers_.get(), number * 4 + static_cast<std::uint64_t>(which), tp, which);
@@ -177,7 +178,9 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
     if (!told) return push(LogRangeRead{ask.request, false, {}, {}, {}});
     // The three were not read at one moment: what comes later is never below what came before.
     const Offset stable = std::max(*ask.stable, *ask.start);
-    return push(LogRangeRead{ask.request, true, *ask.start, stable, std::max(stable, *ask.high_watermark)});
+    const Offset high_watermark = std::max(stable, *ask.high_watermark);
+    return push(
+        LogRangeRead{ask.request, true, *ask.start, stable, high_watermark, size_of(ask.tp, *ask.start, stable)});
   }
   Slot* mine = slot(ask.ref);
   if (mine == nullptr || mine->run != ask.run) return;
@@ -186,6 +189,17 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
     return;
   }
   push_of(ask.ref, ask.run, PositionOutOfRange{ask.ref, ask.wanted, *ask.start, *ask.high_watermark}, 0);
+}
+
+// Kafka tells the sizes of logs to clients that can ask for them; librdkafka 2.15.1 cannot. So it is guessed: what was
+// read takes so much an offset. What the broker keeps compressed is guessed too large, but a log that retention by size
+// holds down is never more than that and a segment. 0: nothing was read yet.
+std::uint64_t KafkaMember::size_of(const TopicPartition& tp, Offset start, Offset end) const {
+  const auto at = std::ranges::find_if(slots_, [&](const Slot& s) { return s.owned && s.tp == tp; });
+  if (at == slots_.end() || at->read_offsets == 0) return 0;
+  const double each = static_cast<double>(at->read_bytes) / static_cast<double>(at->read_offsets);
+  const auto guessed = static_cast<std::uint64_t>(each * static_cast<double>(end.v - start.v));
+  return std::min(guessed, admin_->most_bytes(tp.topic).value_or(guessed));
 }
 
 // ---- Writes --------------------------------------------------------------------------------------------
@@ -244,6 +258,7 @@ void KafkaMember::do_resolve(WriteSerial serial) {
       asks_[number] = {.asked = Asked::kResolve,
                        .request = serial.v,
                        .ref = {},
+                       .tp = {},
                        .wanted = {},
                        .start = {},
                        .stable = {},

@@ -8,6 +8,7 @@
 namespace bartleby::kafka {
 namespace {
 
+constexpr std::size_t kRecordInLog = 12;                 // lengths and offsets of a record, and its part of a batch
 constexpr std::uint64_t kOurs = std::uint64_t{1} << 62;  // in requests of ranges: asked by the member itself
 
 std::string text_of(const TopicPartition& tp) { return tp.topic + " [" + std::to_string(tp.partition.v) + "]"; }
@@ -72,9 +73,9 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
   std::vector<rd_kafka_message_t*>& messages = fetched_;
   messages.resize(admin_->options().slice_records);
   const ssize_t count = rd_kafka_consume_batch_queue(slot.queue.get(), 0, messages.data(), messages.size());
-  std::vector<LogRecord> records;
-  if (count > 0) records.reserve(static_cast<std::size_t>(count));
-  std::size_t bytes = 0;
+  if (count <= 0) return false;
+  std::vector<LogRecord> records = spare();
+  std::size_t read = 0, bytes = 0;
   auto pass_on = [&](BrokerEvent event, std::size_t size) {
     if (slot.doubt)
       slot.doubt->held.emplace_back(std::move(event), size);
@@ -82,7 +83,8 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
       push_of(ref, slot.run, std::move(event), size);
   };
   auto flush = [&] {
-    if (records.empty()) return;
+    if (read == 0) return;
+    records.resize(std::exchange(read, 0));
     pass_on(RecordsFetched{ref, std::exchange(records, {})}, std::exchange(bytes, 0));
   };
   bool outside = false;
@@ -94,9 +96,13 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
       doubt(slot, Offset(message->offset));
     if (record) {
       if (Offset(message->offset) >= slot.position) {
+        slot.read_offsets += message->offset + 1 - slot.position.v;
         slot.position = Offset(message->offset + 1);
-        records.push_back(record_of(*message));
-        bytes += payload_size(records.back()) + sizeof(LogRecord);
+        if (read == records.size()) records.emplace_back();
+        read_into(records[read], *message);
+        const std::size_t size = payload_size(records[read++]);
+        slot.read_bytes += size + kRecordInLog;
+        bytes += size + sizeof(LogRecord);
       }
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       flush();
@@ -114,7 +120,7 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
   }
   flush();
   if (outside) out_of_range(index);
-  return count > 0;
+  return true;
 }
 
 void KafkaMember::out_of_range(std::uint32_t index) {
@@ -124,6 +130,7 @@ void KafkaMember::out_of_range(std::uint32_t index) {
   forget_doubt(slot);
   ask_ends({.asked = Asked::kOutOfRange,
             .ref = {index, slot.epoch},
+            .tp = {},
             .run = slot.run,
             .wanted = slot.position,
             .start = {},

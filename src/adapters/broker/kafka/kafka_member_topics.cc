@@ -22,8 +22,14 @@ void KafkaMember::look_at_topics() {
   if (!alive_ || topics_asked_ || Clock::now() < next_topics_look_) return;
   topics_asked_ = true;
   const std::uint64_t number = ++last_ask_;
-  asks_[number] = {
-      .asked = Asked::kTopics, .request = 0, .ref = {}, .wanted = {}, .start = {}, .stable = {}, .high_watermark = {}};
+  asks_[number] = {.asked = Asked::kTopics,
+                   .request = 0,
+                   .ref = {},
+                   .tp = {},
+                   .wanted = {},
+                   .start = {},
+                   .stable = {},
+                   .high_watermark = {}};
   admin_->ask_topics(answers_.get(), number * 4, spec_.topics);
 }
 

@@ -9,9 +9,20 @@ constexpr std::size_t kBatchOverhead = 61;   // of one record batch, format 2
 constexpr std::size_t kRecordOverhead = 30;  // lengths, offsets and times as varints, at most
 constexpr std::size_t kHeaderOverhead = 10;
 
+constexpr std::size_t kReusable = 2048;  // longer texts give their memory back
+
 Bytes bytes_of(const void* at, std::size_t size) {
   if (at == nullptr) return std::nullopt;
   return std::string_view(static_cast<const char*>(at), size);
+}
+
+void read_into(Bytes& bytes, const void* at, std::size_t size) {
+  if (at == nullptr)
+    bytes.reset();
+  else if (bytes && bytes->capacity() <= kReusable)
+    bytes->assign(static_cast<const char*>(at), size);
+  else
+    bytes.emplace(static_cast<const char*>(at), size);
 }
 
 rd_kafka_vu_t vu(rd_kafka_vtype_t type) {
@@ -24,18 +35,23 @@ rd_kafka_vu_t vu(rd_kafka_vtype_t type) {
 
 LogRecord record_of(const rd_kafka_message_t& message) {
   LogRecord record;
+  read_into(record, message);
+  return record;
+}
+
+void read_into(LogRecord& record, const rd_kafka_message_t& message) {
   record.offset = Offset(message.offset);
   record.timestamp = timestamp_ms(rd_kafka_message_timestamp(&message, nullptr));
-  record.key = bytes_of(message.key, message.key_len);
-  record.value = bytes_of(message.payload, message.len);
+  read_into(record.key, message.key, message.key_len);
+  read_into(record.value, message.payload, message.len);
+  record.headers.clear();
   rd_kafka_headers_t* headers = nullptr;
-  if (rd_kafka_message_headers(&message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return record;
+  if (rd_kafka_message_headers(&message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
   const char* name = nullptr;
   const void* value = nullptr;
   std::size_t size = 0;
   for (std::size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR; ++i)
     record.headers.emplace_back(name, bytes_of(value, size));
-  return record;
 }
 
 rd_kafka_resp_err_t hand_over(rd_kafka_t* producer, const Record& record, std::uint64_t number) {

@@ -10,6 +10,8 @@
 namespace bartleby::kafka {
 
 LogRecord record_of(const rd_kafka_message_t& message);
+// The same into one that is not needed any more: short texts are written over, without an allocation.
+void read_into(LogRecord& record, const rd_kafka_message_t& message);
 
 // Hands the record to the producer; `number` comes back with its delivery report. The error is the client's own:
 // too large for it, no room in its queue.

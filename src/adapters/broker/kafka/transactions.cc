@@ -8,6 +8,7 @@
 
 #include "adapters/broker/kafka/records.h"
 #include "base/assert.h"
+#include "base/death_point.h"
 
 namespace bartleby::kafka {
 namespace {
@@ -197,6 +198,7 @@ WriteReport Transactions::write(const WriteOrder& order) {
     return gone_wrong(order, step);
   }
   if (order.fate) return play(order, deadline);
+  death_point("transaction.sent");
 
   step = commit(deadline);
   if (step.well()) return report(order, WriteResult::kDone);

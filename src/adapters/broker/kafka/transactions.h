@@ -42,6 +42,8 @@ class Transactions {
   WriteReport write(const WriteOrder& order);
   // Whatever was open under the id is over when this answers.
   Result<void> renew();
+  // For tests: the producer whose last request was to be sent late (faults.h), if there is one.
+  HandlePtr take_late() { return late_ ? std::move(held_) : nullptr; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -170,7 +170,65 @@ CREATE TABLE channel_messages(
 CREATE INDEX channel_messages_by_time ON channel_messages(taken_at);
 )";
 
-constexpr std::array<std::string_view, 4> kAll = {kFirst, kArchives, kAccess, kChannels};
+// Sinks: lives that each does not have yet, in the order in which it gets them; those it does not take as they are; the
+// dlqs it is told of, and how far it was told of letters that were there before: numbers from `next` to `until`.
+constexpr std::string_view kSinks = R"(
+CREATE TABLE sink_queue(
+  sink TEXT NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, replays INTEGER NOT NULL, shelf INTEGER NOT NULL,
+  lineage TEXT NOT NULL, dlq_partition INTEGER NOT NULL, dlq_offset INTEGER NOT NULL, origin_partition INTEGER,
+  origin_offset INTEGER, timestamp INTEGER, instance TEXT NOT NULL, dialect TEXT NOT NULL, kind INTEGER NOT NULL,
+  attempts INTEGER NOT NULL, error_type TEXT NOT NULL, error_message TEXT NOT NULL, first_failure_at INTEGER,
+  died_at INTEGER NOT NULL, arrived_at INTEGER NOT NULL, published_at INTEGER NOT NULL, stack TEXT NOT NULL,
+  bytes BLOB NOT NULL, PRIMARY KEY(sink, number)) STRICT;
+CREATE TABLE sink_refused(
+  sink TEXT NOT NULL, number INTEGER NOT NULL, why TEXT NOT NULL, at INTEGER NOT NULL, id TEXT NOT NULL,
+  replays INTEGER NOT NULL, shelf INTEGER NOT NULL, lineage TEXT NOT NULL, dlq_partition INTEGER NOT NULL,
+  dlq_offset INTEGER NOT NULL, origin_partition INTEGER, origin_offset INTEGER, timestamp INTEGER,
+  instance TEXT NOT NULL, dialect TEXT NOT NULL, kind INTEGER NOT NULL, attempts INTEGER NOT NULL,
+  error_type TEXT NOT NULL, error_message TEXT NOT NULL, first_failure_at INTEGER, died_at INTEGER NOT NULL,
+  arrived_at INTEGER NOT NULL, published_at INTEGER NOT NULL, stack TEXT NOT NULL, bytes BLOB NOT NULL,
+  PRIMARY KEY(sink, number)) STRICT;
+CREATE TABLE sink_feeds(
+  sink TEXT NOT NULL, dlq TEXT NOT NULL, next INTEGER NOT NULL, until INTEGER NOT NULL,
+  PRIMARY KEY(sink, dlq)) STRICT, WITHOUT ROWID;
+)";
+
+// What is looked at often and must not be counted each time: results of operations; the walk of the check of counts.
+constexpr std::string_view kCounts = R"(
+CREATE TABLE operation_results(
+  operation INTEGER NOT NULL, result INTEGER NOT NULL, items INTEGER NOT NULL CHECK(items >= 0),
+  changed_at INTEGER NOT NULL, PRIMARY KEY(operation, result)) STRICT, WITHOUT ROWID;
+INSERT INTO operation_results
+  SELECT operation, result, count(*), max(changed_at) FROM operation_items GROUP BY operation, result;
+CREATE INDEX operations_of_kind ON operations(kind, state);
+CREATE INDEX operations_by_end ON operations(ended_at) WHERE ended_at IS NOT NULL;
+
+-- Letters up to `walked_to` are counted in `walked`, and counted on while the rest is walked.
+CREATE TABLE summary_walk(
+  one INTEGER PRIMARY KEY CHECK(one = 1), walked_to INTEGER NOT NULL, ran_at INTEGER NOT NULL) STRICT;
+INSERT INTO summary_walk VALUES(1, 0, 0);
+CREATE TABLE walked(
+  shelf INTEGER NOT NULL, state INTEGER NOT NULL, letters INTEGER NOT NULL,
+  PRIMARY KEY(shelf, state)) STRICT, WITHOUT ROWID;
+
+-- Archives that letters have left, and files that nobody needs any more.
+CREATE TABLE archives_left(archive INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE archive_files_left(name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+-- A consumer of a channel is `{channel}.{id}`; any other group is `{channel}/{group}`, so that no two share an id.
+UPDATE shelves SET consumer = iif(topic = '', dlq, topic) || '/' ||
+    iif(consumer_group = '', iif(topic = '', dlq, topic), consumer_group)
+  WHERE substr(consumer_group, 1, length(iif(topic = '', dlq, topic)) + 1) <> iif(topic = '', dlq, topic) || '.';
+DELETE FROM dlq_summary WHERE consumerId NOT IN (SELECT channel || '.' || id FROM consumers);
+UPDATE dlq_summary SET dead_count = 0;
+INSERT INTO dlq_summary
+  SELECT s.consumer, max(substr(s.consumer, length(iif(s.topic = '', s.dlq, s.topic)) + 2)),
+         max(iif(s.topic = '', s.dlq, s.topic)), max(iif(s.topic = '', s.dlq, s.topic)), sum(c.letters), 0
+    FROM shelves s JOIN counters c ON c.shelf = s.id AND c.state = 0 WHERE true GROUP BY s.consumer
+  ON CONFLICT(consumerId) DO UPDATE SET dead_count = excluded.dead_count;
+)";
+
+constexpr std::array<std::string_view, 6> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks, kCounts};
 
 }  // namespace
 

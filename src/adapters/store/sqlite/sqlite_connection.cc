@@ -1,10 +1,13 @@
 #include "adapters/store/sqlite/sqlite_connection.h"
 
+#include <sqlite3.h>
+
 #include "base/assert.h"
 
 namespace bartleby::sqlite_store {
 namespace {
 
+constexpr int kLookEvery = 1000;       // steps, whether a limit is reached
 constexpr std::size_t kMaxKept = 512;  // statements of the program; a query's own are not kept
 
 std::string with_question_marks(std::string_view sql) {
@@ -59,5 +62,14 @@ Result<std::unique_ptr<Statement>> SqliteConnection::prepare(std::string_view sq
   if (!made) return std::unexpected(made.error());
   return std::make_unique<SqliteStatement>(std::move(*made));
 }
+
+void SqliteConnection::limit_steps(std::int64_t steps) {
+  looks_left_ = steps / kLookEvery;
+  sqlite3_progress_handler(
+      database_.handle(), kLookEvery, [](void* left) { return --*static_cast<std::int64_t*>(left) < 0 ? 1 : 0; },
+      &looks_left_);
+}
+
+void SqliteConnection::unlimited() { sqlite3_progress_handler(database_.handle(), 0, nullptr, nullptr); }
 
 }  // namespace bartleby::sqlite_store

@@ -19,6 +19,7 @@ class SqliteDialect : public Dialect {
   std::string_view text_delete() const override { return "DELETE FROM letters_text WHERE rowid = $1"; }
   std::string_view text_join() const override { return "JOIN letters_text t ON t.rowid = l.seq"; }
   std::string text_condition(int parameter) const override;
+  std::string_view text_place() const override { return "t.rowid"; }
   std::string text_query(const std::vector<std::pair<TextColumn, std::string>>& phrases) const override;
 };
 
@@ -46,6 +47,8 @@ class SqliteConnection : public Connection {
 
   Result<Statement*> statement(std::string_view sql) override;
   Result<std::unique_ptr<Statement>> prepare(std::string_view sql) override;
+  void limit_steps(std::int64_t steps) override;
+  void unlimited();
   std::int64_t changes() const override { return database_.changes(); }
   const Dialect& dialect() const override { return dialect_; }
 
@@ -53,7 +56,8 @@ class SqliteConnection : public Connection {
 
  private:
   SqliteDialect dialect_;
-  sqlite::Database database_;  // before its statements: they go first
+  std::int64_t looks_left_ = 0;  // of a limit
+  sqlite::Database database_;    // before its statements: they go first
   std::map<std::string, SqliteStatement, std::less<>> kept_;
 };
 

@@ -12,13 +12,17 @@ constexpr std::int64_t kApplicationId = 0x42617246;  // "BarF": `file office.db`
 class Transaction {
  public:
   explicit Transaction(SqliteConnection& connection) : connection_(connection) {}
-  ~Transaction() { connection_.database().rollback(); }
+  ~Transaction() {
+    connection_.unlimited();
+    connection_.database().rollback();
+  }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
   Result<void> run(std::string_view begin, const Store::Work& work) {
     if (auto begun = word(begin); !begun) return begun;
     if (auto done = work(connection_); !done) return done;
+    connection_.unlimited();
     return word("COMMIT");
   }
 

@@ -1,0 +1,182 @@
+#include "office/archive_upkeep.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
+
+#include "codec/archive_line.h"
+#include "codec/sha256.h"
+#include "codec/zstd_bytes.h"
+#include "office/archives.h"
+#include "office/audit.h"
+#include "office/sql.h"
+
+namespace bartleby {
+namespace {
+
+struct Left {
+  std::int64_t seq = 0;
+  ArchiveEntry entry;
+  std::map<std::string, Timestamp> here;  // deaths of the letters that are still in it, by id
+};
+
+Result<std::vector<std::int64_t>> archives_left(Store& store, std::size_t most) {
+  std::vector<std::int64_t> found;
+  BARTLEBY_TRY(store.read([&](Connection& connection) {
+    return sql::each(
+        connection, "SELECT archive FROM archives_left ORDER BY archive LIMIT $1",
+        [&](Rows& row) { found.push_back(row.integer(0)); }, most);
+  }));
+  return found;
+}
+
+// Nothing: the list does not have it any more.
+Result<std::optional<Left>> look_at(Store& store, std::int64_t seq) {
+  std::optional<Left> left;
+  BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
+    const auto id =
+        sql::one(connection, "SELECT id FROM archives WHERE seq = $1", [](Rows& row) { return row.text(0); }, seq);
+    if (!id) return std::unexpected(id.error());
+    if (!*id) return {};
+    auto entry = archive_entry(connection, **id);
+    if (!entry) return std::unexpected(entry.error());
+    left.emplace(seq, std::move(*entry));
+    return sql::each(
+        connection, "SELECT l.id, l.died_at FROM archived x JOIN letters l ON l.seq = x.letter WHERE x.archive = $1",
+        [&](Rows& row) { left->here[row.text(0)] = timestamp_ms(row.integer(1)); }, seq);
+  }));
+  return left;
+}
+
+// The archive's lines of letters that are still in it.
+Result<std::string> lines_kept(Archive& archive, const Left& left) {
+  const auto file = archive.get(archive_file(left.entry.id), kMaxArchiveFile);
+  if (!file) return std::unexpected(file.error());
+  if (sha256_hex(*file) != left.entry.sha256) return fail(ErrorCode::kMalformed, "its checksum differs");
+  const auto lines = zstd_decompressed(*file, 4 * kMaxArchiveFile);
+  if (!lines) return std::unexpected(lines.error());
+  std::string kept;
+  for (const auto part : std::views::split(*lines, '\n')) {
+    const std::string_view line(part.begin(), part.end());
+    if (line.empty()) continue;
+    const auto letter = archived_letter(line);
+    if (!letter) return std::unexpected(letter.error());
+    if (left.here.contains(letter->id)) kept.append(line) += '\n';
+  }
+  return kept;
+}
+
+Result<void> name_to_delete(Connection& connection, const std::string& id) {
+  for (const std::string& name : {archive_file(id), archive_manifest(id)})
+    BARTLEBY_TRY(
+        sql::execute(connection, "INSERT INTO archive_files_left(name) VALUES($1) ON CONFLICT(name) DO NOTHING", name));
+  return {};
+}
+
+Result<void> note(Connection& connection, const Left& left, const std::string& to, Timestamp now) {
+  AuditChain audit(connection);
+  BARTLEBY_TRY(audit.append(
+      {0, now, "office", to.empty() ? "remove" : "rewrite", left.entry.id, "", to, "letters have left it", "", ""}));
+  return audit.finish();
+}
+
+Result<void> remove_one(Store& store, const Left& left, Timestamp now) {
+  return store.write([&](Connection& connection) -> Result<void> {
+    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives WHERE seq = $1", left.seq));
+    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", left.seq));
+    BARTLEBY_TRY(name_to_delete(connection, left.entry.id));
+    return note(connection, left, "", now);
+  });
+}
+
+Result<void> rewrite_one(Store& store, Archive& archive, const Left& left, const std::string& lines, Timestamp now) {
+  ArchiveEntry entry = left.entry;
+  const std::string file = zstd_compressed(lines);
+  entry.sha256 = sha256_hex(file);
+  entry.id = "arc_" + entry.sha256.substr(0, 24);
+  entry.letters = static_cast<std::int64_t>(left.here.size());
+  entry.bytes = static_cast<std::int64_t>(file.size());
+  const auto deaths = left.here | std::views::values;
+  entry.first = std::ranges::min(deaths);
+  entry.last = std::ranges::max(deaths);
+  if (entry.id != left.entry.id) {
+    BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
+    BARTLEBY_TRY(archive.put(archive_manifest(entry.id), manifest_text(entry)));
+  }
+  return store.write([&](Connection& connection) -> Result<void> {
+    // Whoever left since is in the new file too, and comes with the next call.
+    const auto now_here = sql::one(
+        connection, "SELECT count(*) FROM archived WHERE archive = $1", [](Rows& row) { return row.integer(0); },
+        left.seq);
+    if (!now_here) return std::unexpected(now_here.error());
+    BARTLEBY_TRY(sql::execute(connection,
+                              "UPDATE archives SET id = $2, sha256 = $3, letters = $4, bytes = $5, first = $6,"
+                              " last = $7 WHERE seq = $1",
+                              left.seq, entry.id, entry.sha256, entry.letters, entry.bytes, ms(entry.first),
+                              ms(entry.last)));
+    if (now_here->value_or(0) == entry.letters)
+      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", left.seq));
+    if (entry.id == left.entry.id) return {};
+    BARTLEBY_TRY(name_to_delete(connection, left.entry.id));
+    return note(connection, left, entry.id, now);
+  });
+}
+
+// A name that an archive has again is not deleted: two of the same content are one file.
+Result<void> delete_files(Store& store, Archive& archive, std::size_t most) {
+  std::vector<std::string> names;
+  BARTLEBY_TRY(store.read([&](Connection& connection) {
+    return sql::each(
+        connection, "SELECT name FROM archive_files_left ORDER BY name LIMIT $1",
+        [&](Rows& row) { names.push_back(row.text(0)); }, most);
+  }));
+  for (const std::string& name : names) {
+    bool used = false;
+    BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
+      const auto found = sql::one(
+          connection, "SELECT 1 FROM archives WHERE id = $1 LIMIT 1", [](Rows& row) { return row.integer(0); },
+          name.substr(0, name.find('.')));
+      if (!found) return std::unexpected(found.error());
+      used = found->has_value();
+      return {};
+    }));
+    if (!used)
+      if (const auto gone = archive.remove(name); !gone && gone.error().code != ErrorCode::kNotFound) return gone;
+    BARTLEBY_TRY(store.write([&](Connection& connection) {
+      return sql::execute(connection, "DELETE FROM archive_files_left WHERE name = $1", name);
+    }));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ArchiveUpkeep> tidy_archives(Store& store, Archive& archive, std::size_t most, Timestamp now) {
+  ArchiveUpkeep done;
+  const auto left = archives_left(store, most);
+  if (!left) return std::unexpected(left.error());
+  for (const std::int64_t seq : *left) {
+    const auto one = look_at(store, seq);
+    if (!one) return std::unexpected(one.error());
+    if (!*one) {
+      BARTLEBY_TRY(store.write([&](Connection& connection) {
+        return sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", seq);
+      }));
+    } else if ((*one)->here.empty()) {
+      BARTLEBY_TRY(remove_one(store, **one, now));
+      ++done.removed;
+    } else if (const auto lines = lines_kept(archive, **one)) {
+      BARTLEBY_TRY(rewrite_one(store, archive, **one, *lines, now));
+      ++done.rewritten;
+    } else if (lines.error().code == ErrorCode::kMalformed || lines.error().code == ErrorCode::kNotFound) {
+      done.damaged.push_back((*one)->entry.id);
+    } else {
+      return std::unexpected(lines.error());
+    }
+  }
+  BARTLEBY_TRY(delete_files(store, archive, 4 * most));
+  return done;
+}
+
+}  // namespace bartleby

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Letters on a real Kafka, seen by Kafka's own client: their dialects, the topics they lie in, replays.
+
+Usage: kafka_letters.py PROGRAM. Prints a line per check. An office and a worker run as two processes; a third process
+is an office without a key. Where Kafka cannot be had every check is skipped.
+"""
+
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from kafka_server import Kafka, Missing, Witness  # noqa: E402
+from kafka_world import a_property_that_there_is_not  # noqa: E402
+from processes import Bartleby, Endpoint, wait_for  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATIENCE = 240.0
+SECRET = "of the office and of its workers, 32 bytes and more"
+TICKET = '{"ticket_id": "t-1", "task_type":"BUILD", "n":1.50 } '
+
+
+class World:
+    def __init__(self, program, folder, kafka):
+        self.program, self.folder, self.kafka = program, pathlib.Path(folder), kafka
+        self.witness = Witness(kafka.bootstrap)
+        self.broken = True
+        self.endpoint = Endpoint(lambda message: 500 if self.broken else 200)
+        self.other = Endpoint()
+        self.witness.ask("create", "money", 2)
+        self.witness.ask("create", "tickets", 4)
+        signing = f'signing: {{office: {{kid: o1, secret: "{SECRET}"}}}}\n'
+        self.worker = self.process("worker", "[runtime]", signing)
+        self.office = self.process("office", "[office]", signing)
+        self.keyless = self.process("keyless", "[office]", "")
+
+    def process(self, name, roles, signing):
+        home = self.folder / name
+        home.mkdir()
+        home.joinpath("b.yaml").write_text(f"""roles: {roles}
+{signing}brokers:
+  main: {{kafka: {{bootstrap: "{self.kafka.bootstrap}", properties: {{session.timeout.ms: "60000"}}}}}}
+defaults: {{guard: null, drain: 1m, retry: {{max_attempts: 3, schedule: [20ms], timeout: 60s}}}}
+dlqs:
+  money.dlq: {{class: financial}}
+  tickets.dlq: {{intake_group: worker-agents-dlq, provision: {{partitions: 3, replicas: 3, retention: 30d,
+                compression: snappy, max_message: 2MB}}}}
+workers:
+  payer: {{topics: [money], handler: {{http: {{url: "{self.endpoint.url}"}}}}}}
+  auditor: {{topics: [money], handler: {{http: {{url: "{self.other.url}"}}}}}}
+  tickets: {{group: worker-agents, dead_letter: {{dialect: dlq_metadata}},
+            handler: {{http: {{url: "{self.endpoint.url}"}}}}}}
+""")
+        return Bartleby(self.program, home, ["-c", str(home / "b.yaml")])
+
+    def send(self, topic, key, value):
+        def sent():
+            return self.office.call("POST", f"/api/v1/topics/{topic}/messages", value, {"Bartleby-Key": key},
+                                    PATIENCE)[0] == 200
+        wait_for(f"{topic} to take a message", sent, PATIENCE)
+
+    def letters(self, dlq, office=None):
+        return (office or self.office).get(f"/api/v1/letters?limit=50&q=dlq:{dlq}")["items"]
+
+    def end(self):
+        for one in (self.worker, self.office, self.keyless):
+            one.end()
+        self.witness.end()
+        self.endpoint.end()
+        self.other.end()
+
+
+def settings(world, topic):
+    return dict(line.split(" ", 1) for line in world.witness.ask("settings", topic))
+
+
+def a_dlq_is_made_as_configured(world):
+    world.worker.start(PATIENCE)
+    world.office.start(PATIENCE)
+
+    def running():
+        return "worker_started" in world.worker.log.read_text() and world.worker.log.read_text().count(
+            "worker_started") >= 3
+    wait_for("three workers", running, PATIENCE)
+    tickets, money = settings(world, "tickets.dlq"), settings(world, "money.dlq")
+    assert tickets["partitions"] == "3" and money["partitions"] == "2", (tickets, money)
+    assert tickets["replicas"] == money["replicas"] == "1", "more than there are brokers"
+    assert tickets["retention.ms"] == str(30 * 24 * 3600 * 1000), tickets
+    assert tickets["compression.type"] == "snappy", tickets
+    assert tickets["max.message.bytes"] == str(2 * 2**20), tickets
+    assert money["retention.ms"] == "-1", money
+    source = int(settings(world, "money")["max.message.bytes"])
+    assert int(money["max.message.bytes"]) == source + 65536, money
+    return "3 partitions, 30 days, snappy, 2 MB; financial: for ever"
+
+
+def dlq_metadata_is_in_the_ticket(world):
+    world.send("tickets", "t-1", TICKET)
+    wait_for("the letter", lambda: world.witness.read("tickets.dlq"), PATIENCE)
+    (_, _, key, value, _), = world.witness.read("tickets.dlq")
+    assert key == "t-1" and value.startswith(TICKET[:-3] + ' ,"dlq_metadata":{'), value
+    metadata = json.loads(value)["dlq_metadata"]
+    assert list(metadata) == ["original_error", "error_type", "retry_count", "last_failure_timestamp",
+                              "dlq_published_at"], metadata
+    assert metadata["retry_count"] == 3 and metadata["error_type"] == "HTTP 500", metadata
+    assert 0 <= metadata["dlq_published_at"] - metadata["last_failure_timestamp"] < 10**6, metadata
+    wait_for("it to be taken in", lambda: world.letters("tickets.dlq"), PATIENCE)
+    letter, = world.letters("tickets.dlq")
+    assert letter["dialect"] == "dlq_metadata" and letter["attempts"] == 3, letter
+    status, original = world.office.call("GET", f"/api/v1/letters/{letter['id']}/value")
+    assert status == 200 and original == TICKET.encode(), original
+    return "and out of it again, byte for byte"
+
+
+def intake_shows_how_far_it_is(world):
+    ends = world.witness.ends("tickets.dlq")
+    wait_for("the group's offsets", lambda: world.witness.offsets("worker-agents-dlq", "tickets.dlq") == ends, PATIENCE)
+    return f"worker-agents-dlq at {sorted(ends.values())}"
+
+
+def a_replay_goes_through_the_lane_to_another_process(world):
+    world.send("money", "deal-1", '{"deal": 1}')
+    wait_for("the letter", lambda: world.letters("money.dlq"), PATIENCE)
+    letter, = world.letters("money.dlq")
+    assert letter["group"] == "payer" and letter["state"] == "open", letter
+    seen = len(world.other.attempts)
+    world.broken = False
+    status, answer = world.office.call("POST", f"/api/v1/letters/{letter['id']}:replay", "{}", seconds=PATIENCE)
+    assert status in (200, 202), (status, answer)
+
+    def resolved():
+        return world.office.get(f"/api/v1/letters/{letter['id']}")["state"] == "resolved"
+    wait_for("its outcome to come back", resolved, PATIENCE)
+    operation = world.office.get("/api/v1/operations")["items"][0]
+    sent = world.office.get(f"/api/v1/operations/{operation['id']}/items")["items"]
+    assert [one["result"] for one in sent] == ["succeeded"], sent
+    assert len(world.witness.read("money.replay.payer")) == 1, "it went another way"
+    assert len(world.other.attempts) == seen, "the other group saw it"
+    return "succeeded"
+
+
+def without_the_key_no_lane(world):
+    world.keyless.start(PATIENCE)
+    world.broken = True
+    world.send("money", "deal-2", '{"deal": 2}')
+    wait_for("the letter", lambda: len([one for one in world.letters("money.dlq", world.keyless)]) == 2, PATIENCE)
+    body = json.dumps({"kind": "replay", "q": "dlq:money.dlq", "scope": "group"})
+    status, answer = world.keyless.call("POST", "/api/v1/operations", body, {"Content-Type": "application/json"})
+    assert status == 422 and "signing.office" in json.dumps(answer), (status, answer)
+    body = json.dumps({"kind": "replay", "q": "dlq:money.dlq"})
+    status, answer = world.keyless.call("POST", "/api/v1/operations", body, {"Content-Type": "application/json"})
+    assert status == 201 and answer["letters"] == 0, (status, answer)
+    assert "signing.office" in answer["excluded"][0]["why"], answer
+    return "refused, and says why"
+
+
+def escrow_writes_the_envelope(world):
+    """examples/escrow as it is shipped, but for its long waits."""
+    home = world.folder / "escrow"
+    home.mkdir()
+    environment = {**os.environ, "BARTLEBY": str(world.program), "BARTLEBY_INSTANCE": "payout-executor-1",
+                   "BARTLEBY__POLICIES__MONEY__RETRY__SCHEDULE": "[20ms]"}
+    example = Bartleby(world.program, home, environment=environment)
+    example.command = [str(ROOT / "examples/escrow/run"), "--kafka", world.kafka.bootstrap, "--data-dir",
+                       str(home / "data")]
+    original = '{"event_type": "EXECUTE_PAYOUT", "deal": 7,  "amount": 1.50, "fails": -1}'
+    try:
+        example.start(PATIENCE)
+
+        def sent():
+            return example.call("POST", "/api/v1/topics/escrow.commands/messages", original,
+                                {"Bartleby-Key": "deal_550e8400"}, PATIENCE)[0] == 200
+        wait_for("the command to be taken", sent, PATIENCE)
+        wait_for("its letter", lambda: world.witness.read("escrow.commands.dlq"), PATIENCE)
+    finally:
+        if example.process and example.process.poll() is None:
+            example.terminate(PATIENCE)
+    (partition, _, key, value, headers), = world.witness.read("escrow.commands.dlq")
+    time = r'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"'
+    expected = re.escape(
+        f'{{"original_topic":"escrow.commands","original_partition":{partition},"original_offset":0,'
+        f'"original_key":"deal_550e8400","original_value":{original},"error_details":{{"exception_class":"HTTP 503",'
+        '"message":"the chain does not answer","stack_trace":""},"retry_count":5,'
+        '"worker_instance":"payout-executor-1","first_failure_at":FIRST,"last_failure_at":LAST}')
+    found = re.fullmatch(expected.replace("FIRST", f"({time})").replace("LAST", f"({time})"), value)
+    assert found and found.group(1) < found.group(2), value
+    assert key == "deal_550e8400" and headers["bartleby-attempts"] == "6", (key, headers)
+    assert settings(world, "escrow.commands.dlq")["retention.ms"] == "-1"
+    return "field for field"
+
+
+CHECKS = (a_dlq_is_made_as_configured, dlq_metadata_is_in_the_ticket, intake_shows_how_far_it_is,
+          a_replay_goes_through_the_lane_to_another_process, without_the_key_no_lane, escrow_writes_the_envelope)
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve()
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            a_property_that_there_is_not(program)
+            kafka = Kafka(folder)
+        except Missing as why:
+            for check in CHECKS:
+                print(f"skip {check.__name__} no Apache Kafka here: {why}", flush=True)
+            return 0
+        world = None
+        try:
+            world = World(program, folder, kafka)
+            for check in CHECKS:
+                try:
+                    print(f"ok {check.__name__} {check(world)}", flush=True)
+                except Exception:  # noqa: BLE001 - whatever it is, it is the answer of this check
+                    good = False
+                    print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
+                    for one in (world.worker, world.office, world.keyless):
+                        if one.starts:
+                            print(one.log.read_text()[-1500:], flush=True)
+        finally:
+            if world:
+                world.end()
+            kafka.stop()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
