@@ -78,9 +78,13 @@ class SlowProxy:
         while True:
             try:
                 client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.to), timeout=5)
             except OSError:
                 return
+            try:
+                server = socket.create_connection(("127.0.0.1", self.to), timeout=5)
+            except OSError:  # it is away, and so is this
+                client.close()
+                continue
             server.settimeout(None)
             threading.Thread(target=self.copy, args=(client, server, False), daemon=True).start()
             threading.Thread(target=self.copy, args=(server, client, True), daemon=True).start()
