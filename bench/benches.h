@@ -21,8 +21,20 @@ Row embedded_append_256_batched();
 Row http_append();
 Row embedded_worker();  // handler on the thread of the worker
 Row embedded_worker_pooled();
-std::optional<Row> kafka_noop();  // nothing where there is no Kafka
-std::optional<Row> kafka_noop_pooled();
+std::optional<Row> noop_uniform_100();  // these on Kafka: nothing where there is none
+std::optional<Row> noop_zipf_100();
+std::optional<Row> noop_uniform_1k();
+std::optional<Row> noop_zipf_1k();
+std::optional<Row> noop_pooled();
+std::optional<Row> async_1ms();
+std::optional<Row> async_10ms();
+std::optional<Row> async_100ms();
+std::optional<Row> failing();
+std::optional<Row> behind_parked();
+std::optional<Row> noop_parallel_consumer();  // beside what others use
+std::optional<Row> noop_spring_kafka();
+std::optional<Row> failing_parallel_consumer();
+std::optional<Row> failing_spring_kafka();
 Row intake();
 Row dlq_status();
 Row search();
