@@ -91,16 +91,18 @@ std::optional<Row> measure(const char* name, std::chrono::milliseconds takes, st
                 .change = [](WorkerSpec& spec) { spec.engine.concurrency = 2 * kKeys; }};
   const double limit = static_cast<double>(kKeys) * 1000 / static_cast<double>(takes.count());
   Row row = compare(
-      name, text("the limit %zu keys / %lld ms, or the raw librdkafka loop if that is slower", kKeys,
-                 static_cast<long long>(takes.count())),
+      name,
+      text("the limit %zu keys / %lld ms, or the raw librdkafka loop if that is slower", kKeys,
+           static_cast<long long>(takes.count())),
       goal, [&] { return through_worker(*kafka, messages, run); },
       [&] {
         Ran peer = raw(*kafka, shape);
         peer.per_second = std::min(peer.per_second, limit);
         return peer;
       });
-  row.notes.push_back(text("%zu messages of %zu bytes, uniform keys, %d partitions; the peer's processor time is the loop's",
-                           messages, shape.bytes, kPartitions));
+  row.notes.push_back(
+      text("%zu messages of %zu bytes, uniform keys, %d partitions; the peer's processor time is the loop's", messages,
+           shape.bytes, kPartitions));
   return row;
 }
 

@@ -69,7 +69,8 @@ bool OnKafka::start() {
   }
   kafka::Options options;
   options.bootstrap = bootstrap_;
-  auto opened = bootstrap_.empty() ? fail(ErrorCode::kUnavailable, "none") : kafka::KafkaBroker::open(std::move(options));
+  auto opened =
+      bootstrap_.empty() ? fail(ErrorCode::kUnavailable, "none") : kafka::KafkaBroker::open(std::move(options));
   if (opened) broker_ = std::move(*opened);
   return broker_ != nullptr;
 }
@@ -220,8 +221,9 @@ Row compare(const char* name, const std::string& peer_name, double goal, const s
   row.goal = text(">= %.1f x", goal);
   row.met = row.ratio >= goal;
   row.spread = figure.spread;
-  row.notes.push_back(text("spread of the peer %.0f %%; processor time of this process: %.0f ns a message, the peer's %.0f ns",
-                           against.spread * 100, figure_of(my_cpu).median, figure_of(their_cpu).median));
+  row.notes.push_back(
+      text("spread of the peer %.0f %%; processor time of this process: %.0f ns a message, the peer's %.0f ns",
+           against.spread * 100, figure_of(my_cpu).median, figure_of(their_cpu).median));
   return row;
 }
 

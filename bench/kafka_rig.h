@@ -3,7 +3,8 @@
 //
 // The broker is started by scripts/kafka when the first of them asks, and ended with the program;
 // BARTLEBY_BENCH_KAFKA=host:port takes one that runs already, and topics that are full there are not filled again.
-// BARTLEBY_BENCH_SHARE=0.1 makes all topics that much smaller. Where there is no Kafka `on_kafka` says so and answers null.
+// BARTLEBY_BENCH_SHARE=0.1 makes all topics that much smaller. Where there is no Kafka `on_kafka` says so and answers
+// null.
 #pragma once
 
 #ifdef BARTLEBY_HAS_KAFKA
@@ -113,6 +114,10 @@ Ran through_worker(OnKafka& kafka, std::size_t messages, const WorkerRun& run);
 // Ours and the peer's alternate, three times.
 Row compare(const char* name, const std::string& peer_name, double goal, const std::function<Ran()>& ours,
             const std::function<Ran()>& peer);
+
+// Against a peer from Maven Central, in `mode` noop or failing.
+Row beside(const char* name, const char* peer, const char* peer_name, const char* mode, const OnKafka& kafka,
+           const TopicShape& shape, const std::function<Ran()>& ours);
 
 }  // namespace bartleby::bench
 
