@@ -21,32 +21,6 @@ constexpr Duration kGrowthAgain{10000};                          // after topics
 constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
 constexpr Duration kLaneRetention{std::chrono::hours(24 * 30)};  // of private lanes and outcomes
 
-struct AlarmText {
-  AlarmType type;
-  LogLevel level;
-  std::string_view event;
-};
-constexpr std::array kAlarms = {
-    AlarmText{AlarmType::kForeignMetadata, LogLevel::kError, "foreign_metadata"},
-    AlarmText{AlarmType::kNewerMetadata, LogLevel::kError, "newer_metadata"},
-    AlarmText{AlarmType::kDamagedMetadata, LogLevel::kWarning, "damaged_metadata"},
-    AlarmText{AlarmType::kJournalDiffers, LogLevel::kWarning, "journal_differs"},
-    AlarmText{AlarmType::kOffsetReset, LogLevel::kError, "offset_reset"},
-    AlarmText{AlarmType::kLostByRetention, LogLevel::kError, "lost_by_retention"},
-    AlarmText{AlarmType::kExpiring, LogLevel::kWarning, "expiring"},
-    AlarmText{AlarmType::kLimitParked, LogLevel::kWarning, "limit_parked"},
-    AlarmText{AlarmType::kLimitWindow, LogLevel::kWarning, "limit_window"},
-    AlarmText{AlarmType::kDestinationRefused, LogLevel::kError, "dlq_publish_failed"},
-    AlarmText{AlarmType::kJournalRefused, LogLevel::kError, "journal_refused"},
-    AlarmText{AlarmType::kGuardOpened, LogLevel::kWarning, "guard_opened"},
-    AlarmText{AlarmType::kGuardClosed, LogLevel::kInfo, "guard_closed"},
-    AlarmText{AlarmType::kExhaustedKept, LogLevel::kWarning, "exhausted_kept"},
-    AlarmText{AlarmType::kCrashLoop, LogLevel::kError, "crash_loop"},
-    AlarmText{AlarmType::kCrashPoison, LogLevel::kError, "crash_poison"},
-    AlarmText{AlarmType::kStaleEntry, LogLevel::kInfo, "stale_entry"},
-    AlarmText{AlarmType::kDrainExpired, LogLevel::kWarning, "drain_expired"},
-};
-
 TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
   TopicSpec spec;
   spec.name = name;
@@ -461,24 +435,6 @@ void Worker::part() {
   set_state(WorkerState::kStarting);
   prepared_ = false;  // topics may have changed meanwhile
   trouble("the member is out of its group and joins again", Error{ErrorCode::kUnavailable, why});
-}
-
-void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
-  alarms_[static_cast<std::size_t>(alarm.type)].fetch_add(1);
-  const auto at = std::ranges::find(kAlarms, alarm.type, &AlarmText::type);
-  BARTLEBY_ASSERT(at != kAlarms.end());
-  if (alarm.type == AlarmType::kDestinationRefused)
-    return log_.error(at->event, {{"worker", spec_.name},
-                                  {"topic", tp == nullptr ? std::string_view("-") : std::string_view(tp->topic)},
-                                  {"partition", tp == nullptr ? -1 : tp->partition.v},
-                                  {"offset", alarm.offset.v},
-                                  {"error_type", error_type(static_cast<Refusal>(alarm.number))}});
-  log_.write(at->level, at->event,
-             {{"worker", spec_.name},
-              {"topic", tp == nullptr ? std::string_view("-") : std::string_view(tp->topic)},
-              {"partition", tp == nullptr ? -1 : tp->partition.v},
-              {"offset", alarm.offset.v},
-              {"number", alarm.number}});
 }
 
 // Code that does not come back holds a thread for ever. When half of the pool is gone so is the worker, and so it is
