@@ -170,7 +170,9 @@ def topic_made_anew(world):
     world.witness.ask("delete", TOPIC)
     world.witness.ask("create", TOPIC, PARTITIONS)
     note = handled_from_the_beginning(world, PARTITIONS * (before + 200))
-    assert world.said("made anew") + world.said("is gone") + world.said("offset_reset") > 0, world.last_words()
+    # By the member, by the engine, or by librdkafka where the group was faster.
+    words = ("made anew", "is gone", "offset_reset", "Subscribed topic not available")
+    assert sum(world.said(one) for one in words) > 0, world.last_words()
     return note
 
 
