@@ -136,6 +136,7 @@ enum class AlarmType : std::uint8_t {
   kCrashPoison,
   kStaleEntry,
   kDrainExpired,
+  kParkedSkipped,  // so many messages that waited lie below a commit that people moved: nobody tries them again
 };
 
 struct Alarm {

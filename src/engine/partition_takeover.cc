@@ -250,10 +250,17 @@ void PartitionEngine::sort_entries(bool trusted) {
     const auto [at, fresh] = heads_found_.try_emplace(*m->lane, m->offset);
     if (!fresh) at->second = std::min(at->second, m->offset);
   }
+  Offset first_skipped = kNoOffset;
+  std::uint64_t skipped = 0;
   for (JournalItem& item : found_entries_) {
     const auto* m = std::get_if<MessageEntry>(&item.entry);
     if (m == nullptr) continue;
     const bool below = m->offset < low_ || (m->done && reset_by_people);
+    if (m->offset < low_ && !m->done) {
+      ++skipped;
+      ++shared_.counters.stale_entries;
+      first_skipped = std::min(first_skipped, m->offset);
+    }
     bool covered = false;
     if (m->done && m->offset < high_) {
       const auto at = m->lane ? heads_found_.find(*m->lane) : heads_found_.end();
@@ -274,6 +281,7 @@ void PartitionEngine::sort_entries(bool trusted) {
       heads_now_.push_back(item);
     }
   }
+  if (skipped > 0) shared_.alarm(AlarmType::kParkedSkipped, ref_, first_skipped, skipped);
   open_listed();
   found_entries_.clear();
   found_entries_.shrink_to_fit();

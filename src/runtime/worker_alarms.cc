@@ -33,6 +33,7 @@ constexpr std::array kAlarms = {
     AlarmText{AlarmType::kCrashPoison, LogLevel::kError, "crash_poison"},
     AlarmText{AlarmType::kStaleEntry, LogLevel::kInfo, "stale_entry"},
     AlarmText{AlarmType::kDrainExpired, LogLevel::kWarning, "drain_expired"},
+    AlarmText{AlarmType::kParkedSkipped, LogLevel::kWarning, "parked_skipped"},
 };
 
 }  // namespace

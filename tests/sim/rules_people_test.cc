@@ -28,6 +28,7 @@ TEST(Rules, WithoutAResetADoneEntryIsBelieved) {
   ASSERT_TRUE(some_history(rig));
   Worker& second = rig.start("b");
   ASSERT_TRUE(rig.wind_until([&] { return second.at_all({0, 1, 3, 4}); }));
+  EXPECT_FALSE(rig.alarmed(AlarmType::kParkedSkipped));
   EXPECT_EQ(second.at(1)->attempt, 2u);
   rig.wind(Duration(5000));
   EXPECT_EQ(rig.runs_of(2), 0u);
@@ -71,6 +72,7 @@ std::string moved_forward() {
   BARTLEBY_MUST(rig.wind_until([&] { return second.at_all({3, 4}); }));
   rig.wind(Duration(20000));
   BARTLEBY_MUST(rig.runs_of(0) + rig.runs_of(1) + rig.runs_of(2) == 0);
+  BARTLEBY_MUST(rig.alarmed(AlarmType::kParkedSkipped));  // not in silence
   second.done(3);
   second.done(4);
   BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(5); }));
