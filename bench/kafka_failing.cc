@@ -5,7 +5,7 @@
 
 #ifdef BARTLEBY_HAS_KAFKA
 
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -70,6 +70,37 @@ bool fails(const Message& m) {
   return hash64(std::to_string(m.partition().v) + "/" + std::to_string(m.offset().v)) % 100 == 0;
 }
 
+// A first attempt is what counts: retries come later, and are no messages of their own.
+Ran retrying(OnKafka& kafka, const std::string& topic, std::size_t messages, bool some_fail,
+             std::atomic<std::size_t>& failures) {
+  return through_worker(kafka, messages,
+                        {.topic = topic,
+                         .handler = [&](Counter& counter) -> std::shared_ptr<Handler> {
+                           return std::make_shared<InlineHandler>(in_process(), [&](const Message& m, Attempt& attempt) {
+                             if (attempt.number() == 1) counter.handled();
+                             if (!some_fail || attempt.number() > 3 || !fails(m)) return done();
+                             failures.fetch_add(1, std::memory_order_relaxed);
+                             return retry("BankBusy", "no answer");
+                           });
+                         },
+                         .change =
+                             [](WorkerSpec& spec) {
+                               RetryPolicy& policy = spec.engine.cases.front();
+                               policy.max_attempts = 4;
+                               policy.backoff = Schedule{{Duration(1000), Duration(5000), Duration(30'000)}};
+                             }});
+}
+
+// On a topic that is full from the start: the peers are offered nothing while they run.
+std::optional<Row> failing_beside(const char* name, const char* peer, const char* peer_name) {
+  OnKafka* kafka = on_kafka(name);
+  TopicShape shape{"million-keys", 1'000'000, kManyKeys, 100};
+  if (kafka == nullptr || !kafka->fill(shape)) return std::nullopt;
+  std::atomic<std::size_t> failures{0};
+  return beside(name, peer, peer_name, "failing", *kafka, shape,
+                [&] { return retrying(*kafka, shape.name, shape.messages, true, failures); });
+}
+
 std::int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, resident = 0;
@@ -85,37 +116,27 @@ std::optional<Row> failing() {
   const std::size_t rate = number_of("BARTLEBY_BENCH_RATE", 300'000);
   const std::size_t seconds = number_of("BARTLEBY_BENCH_SECONDS", 8);
   const std::size_t messages = rate * seconds;
-  std::atomic<std::size_t> retries{0};
+  std::atomic<std::size_t> failures{0};
   const auto run_with = [&](bool some_fail) {
     static int topics = 0;
     const std::string topic = "offered-" + std::to_string(::getpid()) + "-" + std::to_string(++topics);
     if (!kafka->fill(topic, 0, 0, {})) return Ran{};
     const Offer offer(*kafka, topic, messages, rate);
-    // A first attempt is what counts: retries come later, and are no messages of their own.
-    return through_worker(
-        *kafka, messages,
-        {.topic = topic,
-         .handler = [&](Counter& counter) -> std::shared_ptr<Handler> {
-           return std::make_shared<InlineHandler>(in_process(), [&](const Message& m, Attempt& attempt) {
-             if (attempt.number() == 1) counter.handled();
-             if (!some_fail || attempt.number() > 3 || !fails(m)) return done();
-             retries.fetch_add(1, std::memory_order_relaxed);
-             return retry("BankBusy", "no answer");
-           });
-         },
-         .change = [](WorkerSpec& spec) {
-           RetryPolicy& policy = spec.engine.cases.front();
-           policy.max_attempts = 4;
-           policy.backoff = Schedule{{Duration(1000), Duration(5000), Duration(30'000)}};
-         }});
+    return retrying(*kafka, topic, messages, some_fail, failures);
   };
-  Row row = compare("failing", "itself without failures", 0.9, [&] { return run_with(true); },
-                    [&] { return run_with(false); });
-  row.notes.push_back(
-      text("offered %zu messages a second of 100 bytes for %zu s, %zu keys, %d partitions; 1 %% fail through 1 s, 5 s, 30 s "
-           "(%zu failed attempts in three runs); a message counts when it is first attempted",
-           rate, seconds, kManyKeys, kPartitions, retries.load()));
+  Row row = compare(
+      "failing", "itself without failures", 0.9, [&] { return run_with(true); }, [&] { return run_with(false); });
+  row.notes.push_back(text("offered %zu messages a second of 100 bytes for %zu s, %zu keys, %d partitions; 1 %% fail through "
+                           "1 s, 5 s, 30 s (%zu failed attempts in three runs); a message counts when it is first attempted",
+                           rate, seconds, kManyKeys, kPartitions, failures.load()));
   return row;
+}
+
+std::optional<Row> failing_parallel_consumer() {
+  return failing_beside("failing_parallel_consumer", "parallel", "Confluent Parallel Consumer 0.5.3.3, key order, 64 at once");
+}
+std::optional<Row> failing_spring_kafka() {
+  return failing_beside("failing_spring_kafka", "spring", "Spring Kafka 3.3.4, one thread, DefaultErrorHandler");
 }
 
 std::optional<Row> behind_parked() {

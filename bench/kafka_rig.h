@@ -114,6 +114,10 @@ Ran through_worker(OnKafka& kafka, std::size_t messages, const WorkerRun& run);
 Row compare(const char* name, const std::string& peer_name, double goal, const std::function<Ran()>& ours,
             const std::function<Ran()>& peer);
 
+// Against a peer from Maven Central, in `mode` noop or failing.
+Row beside(const char* name, const char* peer, const char* peer_name, const char* mode, const OnKafka& kafka,
+           const TopicShape& shape, const std::function<Ran()>& ours);
+
 }  // namespace bartleby::bench
 
 #endif

@@ -52,6 +52,7 @@ struct PumpConfig {
   // Makes what records the engine's steps; absent or null: nothing does.
   std::function<std::unique_ptr<EventRecorder>(const EngineConfig& engine)> record;
   WorkerFigures* figures = nullptr;  // where it counts; nowhere
+  bool immediate = false;            // every handler is through with its message when `OnRun` returns
 };
 
 struct HandledRun {
