@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Workers on a real Kafka: stopped, killed, frozen, added and removed, seen by a client that is not ours.
 
-Usage: kafka.py PROGRAM TOOLS [--long] [--brokers=N]. TOOLS is the folder of a test build, with `replay`. Prints a line
-per check. 12 partitions, 1,000 keys; of the messages 5 % fail twice on their way to success and 1 % die. 6,000 messages
-and some 20 s of faults on one broker; with --long 100,000 and 10 minutes on three, which are killed too. Where Kafka
+Usage: kafka.py PROGRAM TOOLS [--long] [--brokers=N] [--protocol=consumer]. TOOLS is the folder of a test build, with
+`replay`. Prints a line per check. 12 partitions, 1,000 keys; of the messages 5 % fail twice on their way to success and
+1 % die. 20,000 messages and 90 s of faults on one broker; with --long 100,000 and 10 minutes on three, which are killed
+too. By the protocol of KIP-848 3,000 messages and 20 s; on a Kafka that does not have it, what is told. Where Kafka
 cannot be had every check is skipped.
 """
 
 import collections
+import os
 import pathlib
 import random
 import signal
@@ -25,12 +27,14 @@ TOOLS = pathlib.Path(sys.argv[2]).resolve()
 LONG = "--long" in sys.argv
 BROKERS = next((int(word.split("=")[1]) for word in sys.argv if word.startswith("--brokers=")), 3 if LONG else 1)
 PARTITIONS, KEYS = 12, 1000
-CLEAN, ROUGH, ROUGH_SECONDS = (20000, 80000, 600) if LONG else (2000, 4000, 20)
+CONSUMER = "--protocol=consumer" in sys.argv
+CLEAN, ROUGH, ROUGH_SECONDS = (20000, 80000, 600) if LONG else (1000, 2000, 20) if CONSUMER else (5000, 15000, 90)
 SESSION, FROZEN = 10000, 13.0  # the group goes on without who is frozen
 
 
 def clean_stops(world):
     """SIGTERM, one after the other, one more and one less, while messages flow: nothing is handled twice."""
+    world.protocol = "consumer" if CONSUMER else "classic"
     for name in ("a", "b", "c"):
         world.begin(name)
     world.watcher.start()
@@ -175,7 +179,22 @@ def recordings(world):
     return f"{len(files)} recordings, {steps} steps"
 
 
+def told_that_it_cannot(world):
+    """A Kafka that does not have the protocol: said, again and again, and nothing is done."""
+    world.protocol = "consumer"
+    world.begin("a")
+    words = "group_protocol: consumer needs brokers since 4.0"
+    wait_for("its complaint", lambda: words in world.workers["a"].log.read_text(), PATIENCE)
+    assert not world.endpoint.attempts
+    world.stop("a")
+    return words
+
+
 CHECKS = (clean_stops, rough, every_end_once, key_order, commits_never_ahead, office, recordings)
+if CONSUMER:
+    CHECKS = (*CHECKS[:5], CHECKS[6])
+    if os.environ.get("KAFKA_VERSION", "4").startswith("3"):
+        CHECKS = (told_that_it_cannot,)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, PARTITIONS, KEYS, CHECKS, needed=(clean_stops, rough),

@@ -20,11 +20,12 @@ class Missing(Exception):
 class Kafka:
     """One broker or more, by scripts/kafka. KAFKA_VERSION chooses which."""
 
-    def __init__(self, folder, brokers=1):
+    def __init__(self, folder, brokers=1, secure=False):
         self.folder = pathlib.Path(folder, "kafka")
         self.brokers = brokers
-        done = subprocess.run([SCRIPT, "start", "--brokers", str(brokers), self.folder], capture_output=True, text=True,
-                              timeout=900, check=False)
+        how = ["--secure"] if secure else ["--brokers", str(brokers)]
+        done = subprocess.run([SCRIPT, "start", *how, self.folder], capture_output=True, text=True, timeout=900,
+                              check=False)
         if done.returncode != 0:
             self.stop()
             raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "scripts/kafka failed")
@@ -35,6 +36,11 @@ class Kafka:
         subprocess.run([SCRIPT, "kill", self.folder, str(node)], capture_output=True, timeout=60, check=True)
         time.sleep(seconds)
         subprocess.run([SCRIPT, "restart", self.folder, str(node)], capture_output=True, timeout=600, check=True)
+
+    def rebalances(self, group):
+        """How often the brokers have said that they rebalance a classic group."""
+        lines = (line for log in self.folder.glob("node*.log") for line in log.read_text().splitlines())
+        return sum(1 for line in lines if f"reparing to rebalance group {group} " in line)
 
     def stop(self):
         subprocess.run([SCRIPT, "stop", self.folder], capture_output=True, timeout=120, check=False)
@@ -79,6 +85,14 @@ class Witness:
         """Returns {partition: committed}."""
         told = (line.split() for line in self.ask("offsets", group))
         return {int(partition): int(offset) for name, partition, offset in told if name == topic}
+
+    def metadata(self, group, topic):
+        """Returns {partition: what the group has written beside its offset}."""
+        return {int(partition): text for name, partition, _, text in
+                (line.split(" ", 3) for line in self.ask("commits", group)) if name == topic}
+
+    def members(self, group):
+        return self.ask("members", group)
 
     def ends(self, topic):
         return {int(partition): int(end) for partition, end in (line.split() for line in self.ask("ends", topic))}

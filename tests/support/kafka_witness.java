@@ -6,7 +6,13 @@
 //   create TOPIC PARTITIONS     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
 //   deny TOPIC, allow TOPIC     nobody may write to it, or everybody may again
 //   produce TOPIC FROM TO KEYS  messages m{n} with the key k{n % KEYS}; answers `n partition offset`
+//   pad TOPIC FROM TO BYTES     the same with numbers of so many digits, each with a key of its own
+//   send TOPIC KEY VALUE        one message; answers `partition offset`
 //   offsets GROUP               what the group has committed: `topic partition offset`
+//   commits GROUP               the same, and the metadata behind it
+//   commit GROUP TOPIC P OFFSET, uncommit GROUP TOPIC    as people do, of a group without members
+//   members GROUP               ids of its members
+//   cut TOPIC P OFFSET          deletes what lies below
 //   ends TOPIC                  `partition end`, as read_committed sees it
 //   read TOPIC                  committed records: partition, offset, key, value, header=value …, separated by tabs
 import java.io.BufferedOutputStream;
@@ -18,15 +24,19 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -92,14 +102,42 @@ public class kafka_witness {
             case "allow" -> admin.deleteAcls(List.of(nobodyWrites(words[1]).toFilter())).all().get();
             case "produce" -> produce(words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3]),
                 Integer.parseInt(words[4]));
+            case "pad" -> {
+                for (int n = Integer.parseInt(words[2]); n < Integer.parseInt(words[3]); ++n)
+                    producer().send(new ProducerRecord<>(words[1], "p" + n,
+                        "m" + String.format("%0" + words[4] + "d", n)));
+                producer().flush();
+            }
+            case "send" -> {
+                RecordMetadata where = producer().send(new ProducerRecord<>(words[1], words[2], words[3])).get();
+                out.println(where.partition() + " " + where.offset());
+            }
             case "offsets" -> admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get()
                 .forEach((at, commit) -> {
                     if (commit != null) out.println(at.topic() + " " + at.partition() + " " + commit.offset());
                 });
+            case "commits" -> admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get()
+                .forEach((at, commit) -> {
+                    if (commit != null)
+                        out.println(at.topic() + " " + at.partition() + " " + commit.offset() + " " + commit.metadata());
+                });
+            case "commit" -> admin.alterConsumerGroupOffsets(words[1],
+                Map.of(new TopicPartition(words[2], Integer.parseInt(words[3])),
+                    new OffsetAndMetadata(Long.parseLong(words[4])))).all().get();
+            case "uncommit" -> admin.deleteConsumerGroupOffsets(words[1], committed(words[1], words[2])).all().get();
+            case "members" -> admin.describeConsumerGroups(List.of(words[1])).all().get().get(words[1]).members()
+                .forEach(one -> out.println(one.consumerId()));
+            case "cut" -> admin.deleteRecords(Map.of(new TopicPartition(words[1], Integer.parseInt(words[2])),
+                RecordsToDelete.beforeOffset(Long.parseLong(words[3])))).all().get();
             case "ends" -> ends(words[1]);
             case "read" -> read(words[1]);
             default -> throw new IllegalArgumentException("unknown command: " + words[0]);
         }
+    }
+
+    private Set<TopicPartition> committed(String group, String topic) throws Exception {
+        return admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().keySet().stream()
+            .filter(at -> at.topic().equals(topic)).collect(Collectors.toSet());
     }
 
     private static AclBinding nobodyWrites(String topic) {
@@ -107,12 +145,16 @@ public class kafka_witness {
             new AccessControlEntry("User:*", "*", AclOperation.WRITE, AclPermissionType.DENY));
     }
 
-    private void produce(String topic, int from, int to, int keys) throws Exception {
+    private KafkaProducer<String, String> producer() {
         if (producer == null)
             producer = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap, "key.serializer", STRINGS,
                 "value.serializer", STRINGS, "linger.ms", "5", "metadata.max.age.ms", "1000"));
+        return producer;
+    }
+
+    private void produce(String topic, int from, int to, int keys) throws Exception {
         List<Future<RecordMetadata>> sent = new ArrayList<>();
-        for (int n = from; n < to; ++n) sent.add(producer.send(new ProducerRecord<>(topic, "k" + n % keys, "m" + n)));
+        for (int n = from; n < to; ++n) sent.add(producer().send(new ProducerRecord<>(topic, "k" + n % keys, "m" + n)));
         producer.flush();
         for (int n = from; n < to; ++n) {
             RecordMetadata where = sent.get(n - from).get();

@@ -6,6 +6,7 @@ program and is ended by it. The time that things take is never looked at: whoeve
 
 import asyncio
 import collections
+import json
 import os
 import pathlib
 import signal
@@ -23,7 +24,8 @@ from processes import Bartleby, wait_for  # noqa: E402
 
 TOPIC, GROUP, DLQ = "orders", "orders", "orders.dlq"
 ATTEMPTS = 4
-PATIENCE = 240.0  # of whoever waits for something that must come, on a machine that has much else to do
+# Of whoever waits for something that must come, on a machine that has much else to do.
+PATIENCE = float(os.environ.get("BARTLEBY_PATIENCE", "240"))
 
 
 def lot(number):
@@ -43,7 +45,8 @@ def failures(number):
 class Endpoint:
     """The handler, on one thread: what it has answered is in the order in which it has answered it."""
 
-    def __init__(self):
+    def __init__(self, rule=failures):
+        self.rule = rule  # number -> how many of its attempts fail
         self.attempts = []  # (number, attempt, succeeded)
         self.succeeded = set()
         self.failed = collections.Counter()
@@ -63,7 +66,7 @@ class Endpoint:
         self.loop.run_forever()
 
     def decide(self, number, attempt):
-        good = self.mended or attempt > failures(number)
+        good = self.mended or attempt > self.rule(number)
         self.attempts.append((number, attempt, good))
         if good:
             self.succeeded.add(number)
@@ -72,7 +75,7 @@ class Endpoint:
         return good
 
     def finished(self, number):
-        return number in self.succeeded or (dies(number) and self.failed[number] >= ATTEMPTS)
+        return number in self.succeeded or (self.rule(number) >= ATTEMPTS and self.failed[number] >= ATTEMPTS)
 
 
 class Connection(asyncio.Protocol):
@@ -107,6 +110,7 @@ class World:
         self.recordings = self.folder / "recordings"
         self.workers = {}
         self.session = 60000  # ms; a busy machine must not look like a dead member
+        self.protocol = "classic"  # of groups
         self.where = {}  # number -> (partition, offset)
         self.at = collections.defaultdict(dict)  # partition -> offset -> number
         self.committed = collections.Counter()
@@ -119,25 +123,35 @@ class World:
 
     def begin(self, name, roles="[runtime]"):
         """A worker process of that name, new or again."""
-        home = self.folder / name
-        home.mkdir(exist_ok=True)
-        home.joinpath("worker.yaml").write_text(f"""roles: {roles}
-brokers:
-  main:
-    kafka:
-      bootstrap: "{self.kafka.bootstrap}"
-      properties: {{session.timeout.ms: "{self.session}", topic.metadata.refresh.interval.ms: "2000"}}
-workers:
-  {TOPIC}:
+        self.launch(name, f"""  {TOPIC}:
     handler: {{http: {{url: "{self.endpoint.url}"}}}}
     retry: {{max_attempts: {ATTEMPTS}, schedule: [20ms, 50ms, 100ms], timeout: 60s}}
     drain: 2m
     guard: null
-""")
+""", roles)
+
+    def launch(self, name, workers, roles="[runtime]", program=None, environment=None, bootstrap=None, properties=None):
+        """The same with any workers; a test build as `program` may be told more by its environment."""
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        said = {"topic.metadata.refresh.interval.ms": "2000", **(properties or {})}
+        if self.protocol == "classic":  # of the other one the broker says it
+            said["session.timeout.ms"] = str(self.session)
+        home.joinpath("worker.yaml").write_text(f"""roles: {roles}
+brokers:
+  main:
+    kafka:
+      bootstrap: "{bootstrap or self.kafka.bootstrap}"
+      group_protocol: {self.protocol}
+      properties: {json.dumps(said)}
+workers:
+{workers}""")
         if name not in self.workers:
-            self.workers[name] = Bartleby(self.program, home, ["-c", str(home / "worker.yaml")],
-                                          {**os.environ, "BARTLEBY_RECORD": str(self.recordings)})
+            self.workers[name] = Bartleby(program or self.program, home, ["-c", str(home / "worker.yaml")])
+        self.workers[name].environment = {**os.environ, "BARTLEBY_RECORD": str(self.recordings),
+                                          **(environment or {})}
         self.workers[name].start(PATIENCE)
+        return self.workers[name]
 
     def stop(self, name):
         status = self.workers[name].terminate(PATIENCE)
@@ -247,13 +261,17 @@ def a_property_that_there_is_not(program):
         assert done.returncode != 0 and 'No such configuration property: "no.such.property"' in said, said
 
 
-def run_in_world(program, partitions, keys, checks, needed=(), brokers=1):
-    """A line per check. Where one of `needed` failed nothing after it means anything. Without Kafka all are skipped."""
+def run_in_world(program, partitions, keys, checks, needed=(), brokers=1, secure=False):
+    """A line per check. Where one of `needed` failed nothing after it means anything. Without Kafka all are skipped.
+
+    Names of checks on the command line: these alone.
+    """
     good = True
+    checks = [check for check in checks if check.__name__ in sys.argv] or checks
     with tempfile.TemporaryDirectory() as folder:
         try:
             a_property_that_there_is_not(program)
-            kafka = Kafka(folder, brokers)
+            kafka = Kafka(folder, brokers, secure)
         except Missing as why:
             for check in checks:
                 print(f"skip {check.__name__} no Apache Kafka here: {why}", flush=True)
