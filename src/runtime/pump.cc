@@ -90,7 +90,7 @@ std::vector<PinnedMessage> Pump::pinned(const Explanation& explanation) const {
 // What the broker has read ahead stays with it while there is enough that could run at once: a message that is taken
 // long before its turn has left the processor's cache when it comes, and a busy key would have more than it may keep.
 void Pump::poll(Duration wait) {
-  std::size_t ready = 0;
+  std::size_t ready = config_.immediate ? engine_.running() : 0;  // these are through, and what is behind them can run
   for (const auto& [index, p] : engine_.partitions()) ready += p->ready_lanes();
   const std::size_t enough = config_.immediate ? 1 : 2 * std::size_t{engine_.config().concurrency};
   member_.limit_records(ready >= enough ? 0 : kRecordsPerPoll);
