@@ -9,9 +9,6 @@
 namespace bartleby {
 namespace {
 
-// What the broker has read ahead stays with it while this many keys could run at once: a message that is taken long
-// before its turn has left the processor's cache when it comes.
-constexpr std::size_t kEnoughReady = 1000;
 constexpr std::size_t kRecordsPerPoll = 1000;
 
 }  // namespace
@@ -90,11 +87,13 @@ std::vector<PinnedMessage> Pump::pinned(const Explanation& explanation) const {
   return found;
 }
 
+// What the broker has read ahead stays with it while there is enough that could run at once: a message that is taken
+// long before its turn has left the processor's cache when it comes, and a busy key would have more than it may keep.
 void Pump::poll(Duration wait) {
-  std::size_t ready = 0;
+  std::size_t ready = config_.immediate ? engine_.running() : 0;  // these are through, and what is behind them can run
   for (const auto& [index, p] : engine_.partitions()) ready += p->ready_lanes();
-  const bool enough = ready >= std::max<std::size_t>(kEnoughReady, 2 * engine_.config().concurrency);
-  member_.limit_records(enough ? 0 : kRecordsPerPoll);
+  const std::size_t enough = config_.immediate ? 1 : 2 * std::size_t{engine_.config().concurrency};
+  member_.limit_records(ready >= enough ? 0 : kRecordsPerPoll);
   member_.poll(polled_, wait);
 }
 

@@ -9,6 +9,8 @@
 namespace bartleby {
 namespace {
 
+constexpr Duration kLongestTurn{20};  // of immediate handlers, before the rest of a stretch has to wait: others ask too
+
 std::string id_of(const AttemptIn& attempt) {
   LetterFacts origin;
   origin.cluster = attempt.names->cluster;
@@ -109,6 +111,7 @@ void Runner::run_now(std::uint64_t life, const Run& run, std::span<const RunMess
   std::uint32_t done = 0;
   std::optional<Decision> last;
   for (const RunMessage& m : messages) {
+    if (done > 0 && now_.steady - turn_began_.steady > kLongestTurn) break;  // the rest goes back to the queue
     attempt.reuse();
     attempt.record = {std::shared_ptr<const void>(), m.record};  // its slot holds it
     if (settings_.replay_of && !m.record->headers.empty())

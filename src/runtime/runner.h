@@ -37,7 +37,7 @@ class Runner {
   Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done);
   ~Runner();
 
-  void begin_turn(Now now) { now_ = now; }
+  void begin_turn(Now now) { now_ = turn_began_ = now; }
   void end_turn();
   // `life` comes back with what the stretch came to.
   void run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages);
@@ -66,9 +66,10 @@ class Runner {
 
   // Of immediate handlers, within one turn:
   AttemptIn attempt_;
-  Now now_;                 // when the one before ended: that is when the next one begins
-  bool running_ = false;    // is counted in `figures_.running`
-  std::uint64_t plain_ = 0; // handled in less than a millisecond, and not counted yet
+  Now turn_began_;
+  Now now_;                  // when the one before ended: that is when the next one begins
+  bool running_ = false;     // is counted in `figures_.running`
+  std::uint64_t plain_ = 0;  // handled in less than a millisecond, and not counted yet
 };
 
 }  // namespace bartleby

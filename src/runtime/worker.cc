@@ -16,6 +16,7 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
+constexpr std::uint32_t kImmediateStretch = 256;
 constexpr Duration kGrowthLook{1000};                            // between two looks for partitions that were added
 constexpr Duration kGrowthAgain{10000};                          // after topics that could not be made to fit
 constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
@@ -92,7 +93,8 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
         }
         const std::lock_guard lock(mutex_);
         if (life == life_) handled_.push_back(std::move(run));  // else of a member that is no more
-        if (awake_ != nullptr) awake_->wake();
+        // Who comes after the first finds the worker awake, or about to be: it takes them all.
+        if (awake_ != nullptr && handled_.size() == 1) awake_->wake();
         changed_.notify_all();
       }) {
   thread_ = std::jthread([this] { work(); });
@@ -292,6 +294,10 @@ bool Worker::join() {
   config.engine.seed = hash64(member_->transactional_id());
   config.engine.in_process =
       std::ranges::any_of(spec_.handlers, [](const auto& handler) { return handler->in_process(); });
+  // Nothing else could run meanwhile: the more of a busy key at once, the less of it waits. The runner ends long ones.
+  config.immediate = std::ranges::all_of(spec_.handlers, [](const auto& handler) { return handler->immediate(); });
+  if (config.immediate)
+    config.engine.max_stretch = std::max(config.engine.max_stretch, kImmediateStretch);
   config.cluster = spec_.cluster;
   config.group = spec_.group;
   config.worker = spec_.name;

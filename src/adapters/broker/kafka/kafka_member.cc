@@ -124,16 +124,22 @@ void KafkaMember::order(Task task) {
 void KafkaMember::poll(std::vector<BrokerEvent>& out, Duration wait) {
   std::unique_lock lock(mutex_);
   const std::size_t before = out.size();
-  bool room_made = false;
+  bool room_made = false, full = records_per_poll_ == 0;
   std::size_t records = 0;
   auto take = [&] {
     for (auto at = waiting_.begin(); at != waiting_.end();) {
       const auto view = at->ref ? views_.find(*at->ref) : views_.end();
-      if (view != views_.end() && (!view->second.open || records >= records_per_poll_)) {
+      // Of a partition that is closed, or more than is wanted: the first slice always goes, a part of one never. Behind
+      // what stays everything of a partition stays, or an end would come before the records in front of it.
+      const auto* fetched = std::get_if<RecordsFetched>(&at->event);
+      const std::size_t more = fetched == nullptr ? 0 : fetched->records.size();
+      const bool closed = view != views_.end() && !view->second.open;
+      if (!closed && records > 0 && records + more > records_per_poll_) full = true;
+      if (closed || (view != views_.end() && full)) {
         ++at;
         continue;
       }
-      if (const auto* fetched = std::get_if<RecordsFetched>(&at->event)) records += fetched->records.size();
+      records += more;
       if (view != views_.end())
         view->second.bytes -= at->bytes;
       else
