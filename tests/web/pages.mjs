@@ -119,7 +119,7 @@ export const checks = [
         const { page } = await open('/status');
         await page.getByRole('row', { name: 'store ok answers' }).waitFor();
         await page.getByRole('row', { name: /^counts ok/ }).waitFor();
-        const config = page.getByRole('region', { name: 'Configuration' });
+        const config = page.getByRole('region', { name: 'Keys and values' });
         await config.waitFor();
         const text = await config.textContent();
         assert.match(text, /keep: 90d +# default/);

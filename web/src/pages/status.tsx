@@ -86,7 +86,7 @@ export function Status() {
               What holds now, read-only; secrets are not shown. <code>bartleby config show</code> prints the same of a
               file.
             </p>
-            <pre class="config" role="region" aria-label="Configuration" tabIndex={0}>
+            <pre class="config" role="region" aria-label="Keys and values" tabIndex={0}>
               {configText(config.data)}
             </pre>
           </>
