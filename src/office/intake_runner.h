@@ -26,7 +26,7 @@ struct IntakeOptions {
   std::function<void(const TopicPartition& dlq, Offset to)> passed{};
   // The group that shall show how far intake is in this topic; empty: none.
   std::function<std::string(const std::string& topic)> group_of{};
-  Duration show{1000};      // how often that is committed, at most
+  Duration show{1000};  // how often that is committed, at most
   TakeIn::SinksOf sinks_of{};
   Duration discover{2000};  // how often topics are listed
   IntakeLimits limits{};

@@ -30,7 +30,7 @@ struct DlqRule {
   Then then = Then::kArchive;                                 // with open ones
   std::string intake_group{};                                 // that shows how far intake is; empty: none
   DlqProvision provision{};
-  std::vector<std::string> sinks{};                           // that get its letters too, by name
+  std::vector<std::string> sinks{};  // that get its letters too, by name
 };
 // When a letter is archived, or deleted, by itself; nothing: when somebody acts.
 std::optional<Timestamp> expires_at(const StoredLetter& letter, const DlqRule& rule);

@@ -58,7 +58,8 @@ class FlightRecorder {
   // For a thread that runs one message after the other: a slot that stays its own in between, where it names nobody.
   std::uint32_t claim();
   void name_journal(std::uint32_t slot, std::string_view topic);  // while it names nobody
-  void run(std::uint32_t slot, Partition partition, Offset offset, Timestamp timestamp, std::uint32_t attempt, bool alone);
+  void run(std::uint32_t slot, Partition partition, Offset offset, Timestamp timestamp, std::uint32_t attempt,
+           bool alone);
   void rest(std::uint32_t slot);
   // A handler that has long passed its deadline: named as the one who brought the process down.
   void mark(std::uint32_t slot);

@@ -337,7 +337,8 @@ void Pump::range_read(RangeRead& in) {
     return;
   }
   if (request.asked == Asked::kMessage || request.asked == Asked::kSweep) {
-    ReadIn out{request.ref, request.serial, in.answered, refs_of(*p, std::move(in.records)), in.next, in.end, in.log_start};
+    ReadIn out{request.ref, request.serial, in.answered, refs_of(*p, std::move(in.records)),
+               in.next,     in.end,         in.log_start};
     events_.push_back(std::move(out));
   } else {
     journal_slice(request, in);

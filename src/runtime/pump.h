@@ -55,7 +55,7 @@ struct PumpConfig {
   WorkerFigures* figures = nullptr;  // where it counts; nowhere
   std::vector<std::shared_ptr<Watcher>> watchers;
   std::function<void(const std::string& dlq, std::uint64_t letters)> letters_written;  // durably; absent: nobody asks
-  bool immediate = false;            // every handler is through with its message when `OnRun` returns
+  bool immediate = false;  // every handler is through with its message when `OnRun` returns
 };
 
 struct HandledRun {

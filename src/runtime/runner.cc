@@ -128,8 +128,7 @@ void Runner::run_now(std::uint64_t life, const Run& run, std::span<const RunMess
       last.reset();
       break;
     }
-    for (const auto& watcher : settings_.watchers)
-      watcher->ended(m.keep(), attempt.number, last ? *last : Decision{});
+    for (const auto& watcher : settings_.watchers) watcher->ended(m.keep(), attempt.number, last ? *last : Decision{});
     const Duration took = clock_.steady() - now_.steady;
     now_.steady += took;
     now_.wall += took;

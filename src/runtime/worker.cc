@@ -296,8 +296,7 @@ bool Worker::join() {
       std::ranges::any_of(spec_.handlers, [](const auto& handler) { return handler->in_process(); });
   // Nothing else could run meanwhile: the more of a busy key at once, the less of it waits. The runner ends long ones.
   config.immediate = std::ranges::all_of(spec_.handlers, [](const auto& handler) { return handler->immediate(); });
-  if (config.immediate)
-    config.engine.max_stretch = std::max(config.engine.max_stretch, kImmediateStretch);
+  if (config.immediate) config.engine.max_stretch = std::max(config.engine.max_stretch, kImmediateStretch);
   config.cluster = spec_.cluster;
   config.group = spec_.group;
   config.worker = spec_.name;

@@ -56,11 +56,7 @@ World::Running* World::find(Process& p, std::uint64_t number) {
 }
 
 void World::begin(Process& p, const Run& run, std::span<const RunMessage> messages) {
-  Running r{.run = run,
-            .messages = {},
-            .tp = *messages[0].tp,
-            .number = ++last_running_,
-            .begun = scheduler_.now()};
+  Running r{.run = run, .messages = {}, .tp = *messages[0].tp, .number = ++last_running_, .begun = scheduler_.now()};
   for (const RunMessage& m : messages) r.messages.push_back(m.keep());
   if (messages.size() > 1) coverage_.saw(Seen::kStretch);
   const PartitionEngine* partition = p.pump->engine().partition(run.token.ref);

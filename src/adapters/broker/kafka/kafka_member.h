@@ -166,7 +166,7 @@ class KafkaMember : public Member {
   std::deque<Waiting> waiting_;
   std::size_t range_bytes_ = 0;  // of ranges in it
   std::map<PartitionRef, View> views_;
-  std::set<std::uint64_t> ranges_;  // asked for, not ended, not cancelled
+  std::set<std::uint64_t> ranges_;              // asked for, not ended, not cancelled
   std::vector<std::vector<LogRecord>> spares_;  // slices that were handed out and came back
   bool woken_ = false;
   bool over_ = false;
