@@ -3,8 +3,8 @@
 // One for all workers of the process, because a death is evidence against a message only if nothing else ran. Any
 // thread. An ordinary run waits while a suspect runs or waits, a suspect until nobody runs; neither for ever: then it
 // runs beside the others, and the flight recorder, which has both, takes a death for no evidence. Waiting happens only
-// while there are suspects; without any nothing is locked. `begin` waits on its thread, which must be one that nobody else needs; `begin_later` does
-// not wait, and what it was given begins on the thread that ends a run, or ticks.
+// while there are suspects; without any nothing is locked. `begin` waits on its thread, which must be one that nobody
+// else needs; `begin_later` does not wait, and what it was given begins on the thread that ends a run, or ticks.
 #pragma once
 
 #include <atomic>

@@ -3,9 +3,9 @@
 //
 // All but `idle` are called by the worker's thread; handlers answer on any thread, and what a stretch came to is
 // handed on by `done`, on that thread. An immediate handler is run on the worker's own: nothing is allocated, locked or
-// shared then, and what is counted of it is told to others once a turn (between `begin_turn` and `end_turn`). Once a partition is released no further message of it begins and its attempts
-// are cancelled: somebody else runs them now. The runner must outlive the handlers' answers; `idle` says when there
-// are none.
+// shared then, and what is counted of it is told to others once a turn (between `begin_turn` and `end_turn`). Once a
+// partition is released no further message of it begins and its attempts are cancelled: somebody else runs them now.
+// The runner must outlive the handlers' answers; `idle` says when there are none.
 #pragma once
 
 #include <functional>
