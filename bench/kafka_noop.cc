@@ -71,13 +71,6 @@ std::optional<Row> noop_spring_kafka() {
   return against("noop_spring_kafka", "spring", "Spring Kafka 3.3.4, one thread, DefaultErrorHandler");
 }
 
-std::optional<Row> noop_parallel_consumer() {
-  return against("noop_parallel_consumer", "parallel", "Confluent Parallel Consumer 0.5.3.3, key order, 64 at once");
-}
-std::optional<Row> noop_spring_kafka() {
-  return against("noop_spring_kafka", "spring", "Spring Kafka 3.3.4, one thread, DefaultErrorHandler");
-}
-
 }  // namespace bartleby::bench
 
 #else
