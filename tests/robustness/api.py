@@ -247,7 +247,8 @@ def answers_are_as_documented(program):
                        "/api/v1/workers/pulled/parked", "/api/v1/explain?worker=pulled",
                        "/api/v1/explain?worker=pulled&partition=0&offset=0", "/api/v1/explain?worker=pulled&key=k",
                        "/api/v1/explain?worker=pulled&key=nobody", "/actuator/health", "/actuator/health/liveness",
-                       "/actuator/health/readiness", "/metrics", "/actuator/prometheus", "/openapi.json"):
+                       "/actuator/health/readiness", "/metrics", "/actuator/prometheus", "/openapi.json",
+                       "/api/v1/status", "/api/v1/config", "/api/v1/suggest?q=state:"):
             assert api.call("GET", target)[0] == 200, target
         for verb in ("pause", "resume"):
             assert api.call("POST", f"/api/v1/workers/pulled:{verb}")[0] == 200
