@@ -29,8 +29,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         with lock:
             again = key in done
             done.add(key)
-        how = "was done before" if again else "done"
-        print(self.path[1:], command.get("deal"), f"attempt {attempt}", how, flush=True)
+            how = "was done before" if again else "done"
+            print(self.path[1:], command.get("deal"), f"attempt {attempt}", how, flush=True)  # one line at a time
         return self.answer(200, "done")
 
     def answer(self, status, text):

@@ -37,8 +37,8 @@ class Engine(http.server.BaseHTTPRequestHandler):
         with lock:
             again = self.headers["Idempotency-Key"] in done
             done.add(self.headers["Idempotency-Key"])
-        extra = " with dlq_metadata" if "dlq_metadata" in ticket else ""
-        print(number, f"attempt {attempt}", ("was done before" if again else "done") + extra, flush=True)
+            how = ("was done before" if again else "done") + (" with dlq_metadata" if "dlq_metadata" in ticket else "")
+            print(number, f"attempt {attempt}", how, flush=True)  # one line at a time
         return self.answer(200, {"done": number})
 
     def problem(self, status, kind, text):
