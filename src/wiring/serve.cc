@@ -13,6 +13,7 @@
 #include "wiring/config_text.h"
 #include "wiring/handler_check.h"
 #include "wiring/instance.h"
+#include "wiring/sinks.h"
 
 namespace bartleby {
 namespace {
@@ -166,6 +167,7 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, not the end
+  prepare_sinks();
 
   Log log(config->log_format, config->log_level);
   const SystemClock clock(*scale);

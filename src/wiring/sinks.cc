@@ -1,10 +1,15 @@
 #include "wiring/sinks.h"
 
+#include <cstdlib>
+
 #ifdef BARTLEBY_HAS_MONGODB
 #include "adapters/sink/mongodb/mongodb_sink.h"
 #endif
 
 namespace bartleby {
+
+// libmongoc counts in shared memory, which a process that is killed would leave behind.
+void prepare_sinks() { ::setenv("MONGOC_DISABLE_SHM", "1", 0); }
 
 #ifdef BARTLEBY_HAS_MONGODB
 Result<std::unique_ptr<Sink>> open_sink(const SinkConfig& config) {

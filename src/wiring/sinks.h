@@ -11,4 +11,7 @@ namespace bartleby {
 
 Result<std::unique_ptr<Sink>> open_sink(const SinkConfig& config);
 
+// Before the process has threads: settings of libraries that only the environment has.
+void prepare_sinks();
+
 }  // namespace bartleby

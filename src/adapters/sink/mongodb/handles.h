@@ -2,13 +2,12 @@
 // A handle belongs to who holds it; a `Bson` is never null.
 #pragma once
 
-#include <mongoc/mongoc.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "adapters/sink/mongodb/library.h"
 #include "base/time.h"
 
 #pragma GCC diagnostic ignored "-Wignored-attributes"  // of bson_t's alignment, which a pointer to it has no use for

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "codec/json_text.h"
@@ -84,11 +83,7 @@ struct Reply {
 }  // namespace
 
 Result<std::unique_ptr<MongodbSink>> MongodbSink::open(Options options) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    mongoc_init();
-    mongoc_log_set_handler(nullptr, nullptr);  // what goes wrong is in the answers
-  });
+  if (const auto loaded = load_library(); !loaded) return std::unexpected(loaded.error());
   bson_error_t error;
   Handle<mongoc_uri_t> uri(mongoc_uri_new_with_error(options.url.c_str(), &error));
   if (!uri) return fail(ErrorCode::kInvalid, std::string("no address of MongoDB: ") + error.message);
