@@ -1,8 +1,8 @@
 // libmongoc, loaded when the first sink is opened and not before.
 //
 // Linked in the ordinary way it would begin with the process: every `bartleby`, also one that only asks a server, would
-// make a piece of shared memory for its counters, leave it behind when it is killed, and warn about such a piece when it
-// meets one. The calls below have libmongoc's own names, in our namespace, and may be used after `load_library` has
+// make a piece of shared memory for its counters, leave it behind when it is killed, and warn about such a piece when
+// it meets one. The calls below have libmongoc's own names, in our namespace, and may be used after `load_library` has
 // succeeded. Any thread; it is done once. kUnsupported: libmongoc is not on this machine, or lacks a call.
 #pragma once
 
