@@ -10,57 +10,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 
 #include "adapters/broker/kafka/kafka_broker.h"
 #include "tests/contract/broker_contract.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/script_server.h"
 
 namespace bartleby::contract {
 namespace {
 
-// What a command prints on its standard output, without the line's end; empty when it fails.
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::string all;
-  std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) all += part.data();
-  if (::pclose(pipe) != 0) return {};
-  while (!all.empty() && all.back() == '\n') all.pop_back();
-  return all;
-}
-
 // One for the program. BARTLEBY_TEST_KAFKA: one that is running already.
-class RealKafka {
- public:
-  static const std::string& bootstrap() {
-    static RealKafka one;
-    return one.bootstrap_;
-  }
-
- private:
-  RealKafka() {
-    const char* given = std::getenv("BARTLEBY_TEST_KAFKA");
-    if (given != nullptr) {
-      bootstrap_ = given;
-      return;
-    }
-    started_ = true;
-    bootstrap_ = output_of(std::string("'") + BARTLEBY_SOURCE "/scripts/kafka' start '" + folder_.path() + "/kafka'");
-  }
-  ~RealKafka() {
-    if (started_) output_of(std::string("'") + BARTLEBY_SOURCE "/scripts/kafka' stop '" + folder_.path() + "/kafka'");
-  }
-
-  support::ScratchFolder folder_;
-  bool started_ = false;
-  std::string bootstrap_;
-};
+const std::string& kafka_bootstrap() {
+  static const support::ScriptServer one(BARTLEBY_SOURCE "/scripts/kafka", "BARTLEBY_TEST_KAFKA");
+  return one.address();
+}
 
 class KafkaRig : public BrokerRig {
  public:
@@ -69,7 +34,7 @@ class KafkaRig : public BrokerRig {
     why_ = "librdkafka makes its threads where this thread sanitizer does not see them, and it crashes on them";
     return;
 #endif
-    options.bootstrap = RealKafka::bootstrap();
+    options.bootstrap = kafka_bootstrap();
     options.request_limit = Duration(30000);              // of a busy machine
     options.log = [](int level, std::string_view text) {  // shown where a test fails
       if (level <= 5) std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());

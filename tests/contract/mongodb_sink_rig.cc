@@ -9,14 +9,12 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 
 #include "adapters/sink/mongodb/mongodb_sink.h"
 #include "tests/contract/sink_contract.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/support/script_server.h"
 
 namespace bartleby::contract {
 namespace {
@@ -24,43 +22,11 @@ namespace {
 using mongodb::Bson;
 using mongodb::Handle;
 
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::string all;
-  std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) all += part.data();
-  if (::pclose(pipe) != 0) return {};
-  while (!all.empty() && all.back() == '\n') all.pop_back();
-  return all;
+// One for the program. BARTLEBY_TEST_MONGODB: one that is running already.
+const std::string& server_url() {
+  static const support::ScriptServer one(BARTLEBY_SOURCE "/scripts/ferretdb", "BARTLEBY_TEST_MONGODB");
+  return one.address();
 }
-
-class RealServer {
- public:
-  static const std::string& url() {
-    static RealServer one;
-    return one.url_;
-  }
-
- private:
-  RealServer() {
-    const char* given = std::getenv("BARTLEBY_TEST_MONGODB");
-    if (given != nullptr) {
-      url_ = given;
-      return;
-    }
-    started_ = true;
-    url_ = output_of(std::string("'") + BARTLEBY_SOURCE "/scripts/ferretdb' start '" + folder_.path() + "/server'");
-  }
-  ~RealServer() {
-    if (started_)
-      output_of(std::string("'") + BARTLEBY_SOURCE "/scripts/ferretdb' stop '" + folder_.path() + "/server'");
-  }
-
-  support::ScratchFolder folder_;
-  bool started_ = false;
-  std::string url_;
-};
 
 constexpr const char* kDatabase = "sink_test";
 
@@ -69,9 +35,9 @@ class MongodbRig : public SinkRig {
   MongodbRig() {
     static int number = 0;
     collection_name_ = "tickets_" + std::to_string(::getpid()) + "_" + std::to_string(++number);
-    if (RealServer::url().empty()) return;
+    if (server_url().empty()) return;
     sink_ = another();
-    client_.reset(mongoc_client_new(RealServer::url().c_str()));
+    client_.reset(mongoc_client_new(server_url().c_str()));
     collection_.reset(mongoc_client_get_collection(client_.get(), kDatabase, collection_name_.c_str()));
   }
   ~MongodbRig() override {
@@ -84,7 +50,7 @@ class MongodbRig : public SinkRig {
   Sink& sink() override { return *sink_; }
   std::unique_ptr<Sink> another() override { return another({}); }
   std::unique_ptr<Sink> another(std::function<void()> before_replace) {
-    auto opened = mongodb::MongodbSink::open({.url = RealServer::url() + "?socketTimeoutMS=60000",
+    auto opened = mongodb::MongodbSink::open({.url = server_url() + "?socketTimeoutMS=60000",
                                               .database = kDatabase,
                                               .collection = collection_name_,
                                               .key = "ticket_id",
