@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "model/outcome.h"
@@ -68,6 +69,15 @@ class Handler {
   virtual ~Handler() = default;
 
   virtual void start(std::shared_ptr<AttemptIn> attempt, Answer answer) = 0;
+
+  // One that only queues what it is given, and answers nothing from inside, may be given what begins together at once.
+  struct Start {
+    std::shared_ptr<AttemptIn> attempt;
+    Answer answer;
+  };
+  virtual bool queues() const { return false; }
+  // Only if it does. Takes them out.
+  virtual void start_all(std::vector<Start>& /*starts*/) {}
 
   // Code that is over when it returns to the caller, and keeps nothing of the attempt, may be run by `run_now`.
   virtual bool immediate() const { return false; }

@@ -88,6 +88,24 @@ Presence::~Presence() {
   if (gate_ != nullptr) gate_->end(suspect_);
 }
 
+void FlightSeat::enter(const AttemptIn& in, bool alone) {
+  if (where_.recorder == nullptr) return;
+  if (slot_ == FlightRecorder::kNoSlot || topic_ != in.tp.topic) {
+    if (slot_ == FlightRecorder::kNoSlot) slot_ = where_.recorder->claim();
+    where_.recorder->name_journal(slot_, where_.journal ? where_.journal(in.tp.topic) : std::string());
+    topic_ = in.tp.topic;
+  }
+  where_.recorder->run(slot_, in.tp.partition, in.record->offset, in.record->timestamp, in.number, alone);
+}
+
+void FlightSeat::rest() {
+  if (where_.recorder != nullptr) where_.recorder->rest(slot_);
+}
+
+void FlightSeat::give_up() {
+  if (where_.recorder != nullptr) where_.recorder->end(std::exchange(slot_, FlightRecorder::kNoSlot));
+}
+
 Decision decision_of(const Outcome& outcome) {
   Decision d;
   d.fate = outcome.fate();
@@ -148,6 +166,17 @@ void PooledHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
   if (wake) wake_.notify_one();
 }
 
+void PooledHandler::start_all(std::vector<Start>& starts) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Start& one : starts) jobs_.push_back(std::move(one));
+    wake = to_be_woken();
+  }
+  starts.clear();
+  if (wake) wake_.notify_one();
+}
+
 // One at a time is being woken, and wakes the next one if there is more to do: many short jobs would wake all.
 bool PooledHandler::to_be_woken() {
   if (waiting_ == 0 || waking_ || jobs_.empty()) return false;
@@ -158,9 +187,10 @@ bool PooledHandler::to_be_woken() {
 void PooledHandler::work(Running& running) {
   FlightRecorder::alternate_stack();
   here.pool = this;
-  while (std::optional<Job> job = take()) {
+  FlightSeat seat(where_);
+  while (std::optional<Job> job = take(seat)) {
     while (job) {
-      run_one(running, *job);
+      run_one(running, seat, *job);
       job = std::exchange(here.next, std::nullopt);
       if (job && ending_) std::exchange(job, std::nullopt)->answer(Decision::not_run());
     }
@@ -168,10 +198,11 @@ void PooledHandler::work(Running& running) {
 }
 
 // Nothing: the handler ends.
-std::optional<PooledHandler::Job> PooledHandler::take() {
+std::optional<PooledHandler::Job> PooledHandler::take(FlightSeat& seat) {
   std::unique_lock lock(mutex_);
   while (jobs_.empty()) {
     if (ending_) return std::nullopt;
+    seat.give_up();
     ++waiting_;
     wake_.wait(lock);
     --waiting_;
@@ -185,20 +216,22 @@ std::optional<PooledHandler::Job> PooledHandler::take() {
   return job;
 }
 
-void PooledHandler::run_one(Running& running, Job& job) {
-  const auto wait = job.attempt->alone ? AloneGate::kSuspectWaits : AloneGate::kOthersWait;
-  const Presence flight(where_, *job.attempt, through_gate(where_, *job.attempt, wait));
+void PooledHandler::run_one(Running& running, FlightSeat& seat, Job& job) {
+  const AttemptIn& in = *job.attempt;
+  seat.enter(in, through_gate(where_, in, in.alone ? AloneGate::kSuspectWaits : AloneGate::kOthersWait));
   {
     const std::lock_guard lock(running.mutex);
-    running.deadline = job.attempt->deadline;
-    running.alone = job.attempt->alone;
-    running.slot = flight.slot();
+    running.deadline = in.deadline;
+    running.alone = in.alone;
+    running.slot = seat.slot();
   }
-  const Outcome outcome = run(where_, code_, *job.attempt, flight.slot());
+  const Outcome outcome = run(where_, code_, in, seat.slot());
   {
     const std::lock_guard lock(running.mutex);
     running.deadline = kNever;
   }
+  seat.rest();
+  if (where_.gate != nullptr) where_.gate->end(in.alone);
   job.answer(decision_of(outcome));
 }
 
@@ -222,11 +255,6 @@ void PooledHandler::mark_overdue(Instant now, Duration by) {
 
 InlineHandler::InlineHandler(InProcess where, SyncHandler code) : where_(std::move(where)), code_(std::move(code)) {}
 
-InlineHandler::~InlineHandler() {
-  end_turn();
-  if (where_.recorder != nullptr) where_.recorder->end(slot_);
-}
-
 // Whether it is alone.
 bool InlineHandler::pass_gate(const AttemptIn& in) {
   if (where_.gate == nullptr) return in.alone;
@@ -240,16 +268,6 @@ void InlineHandler::end_turn() {
   if (std::exchange(inside_, false)) where_.gate->end(false);
 }
 
-void InlineHandler::enter_recorder(const AttemptIn& in, bool alone) {
-  if (where_.recorder == nullptr) return;
-  if (slot_ == FlightRecorder::kNoSlot || topic_ != in.tp.topic) {
-    if (slot_ == FlightRecorder::kNoSlot) slot_ = where_.recorder->claim();
-    where_.recorder->name_journal(slot_, where_.journal ? where_.journal(in.tp.topic) : std::string());
-    topic_ = in.tp.topic;
-  }
-  where_.recorder->run(slot_, in.tp.partition, in.record->offset, in.record->timestamp, in.number, alone);
-}
-
 void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
   std::optional<Decision> decision = run_now(*attempt);
   end_turn();
@@ -257,9 +275,9 @@ void InlineHandler::start(std::shared_ptr<AttemptIn> attempt, Answer answer) {
 }
 
 std::optional<Decision> InlineHandler::run_now(const AttemptIn& attempt) {
-  enter_recorder(attempt, pass_gate(attempt));
-  const Outcome outcome = bartleby::run(where_, code_, attempt, slot_);
-  if (where_.recorder != nullptr) where_.recorder->rest(slot_);
+  seat_.enter(attempt, pass_gate(attempt));
+  const Outcome outcome = bartleby::run(where_, code_, attempt, seat_.slot());
+  seat_.rest();
   if (where_.gate != nullptr && attempt.alone) where_.gate->end(true);
   if (outcome.fate() == Fate::kDone && outcome.emitted().empty()) return std::nullopt;
   return decision_of(outcome);

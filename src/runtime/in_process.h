@@ -53,22 +53,40 @@ class Presence {
   std::uint32_t slot_ = FlightRecorder::kNoSlot;
 };
 
+// A thread's place in the flight recorder: its own from one message to the next, where it names nobody. One thread.
+class FlightSeat {
+ public:
+  explicit FlightSeat(const InProcess& where) : where_(where) {}
+  ~FlightSeat() { give_up(); }
+  FlightSeat(const FlightSeat&) = delete;
+  FlightSeat& operator=(const FlightSeat&) = delete;
+
+  void enter(const AttemptIn& in, bool alone);
+  void rest();
+  void give_up();  // until the next message: others may need it
+  std::uint32_t slot() const { return slot_; }
+
+ private:
+  const InProcess& where_;
+  std::uint32_t slot_ = FlightRecorder::kNoSlot;
+  std::string topic_;  // whose journal is in the slot
+};
+
 class PooledHandler : public Handler {
  public:
   PooledHandler(InProcess where, SyncHandler code, std::uint32_t threads);
   ~PooledHandler() override;  // waits for what runs; what only waits is answered unrun
 
   void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
+  bool queues() const override { return true; }
+  void start_all(std::vector<Start>& starts) override;
   bool in_process() const override { return true; }
   Overdue overdue(Instant now, Duration by) override;
   void mark_overdue(Instant now, Duration by) override;
   std::uint32_t capacity() const override { return static_cast<std::uint32_t>(running_.size()); }
 
  private:
-  struct Job {
-    std::shared_ptr<AttemptIn> attempt;
-    Answer answer;
-  };
+  using Job = Start;
   struct Running {
     std::mutex mutex;
     Instant deadline = kNever;
@@ -82,8 +100,8 @@ class PooledHandler : public Handler {
   static thread_local Here here;
 
   void work(Running& running);
-  std::optional<Job> take();
-  void run_one(Running& running, Job& job);
+  std::optional<Job> take(FlightSeat& seat);
+  void run_one(Running& running, FlightSeat& seat, Job& job);
   bool to_be_woken();
 
   const InProcess where_;
@@ -104,7 +122,7 @@ class PooledHandler : public Handler {
 class InlineHandler : public Handler {
  public:
   InlineHandler(InProcess where, SyncHandler code);
-  ~InlineHandler() override;
+  ~InlineHandler() override { end_turn(); }
   void start(std::shared_ptr<AttemptIn> attempt, Answer answer) override;
   bool immediate() const override { return true; }
   std::optional<Decision> run_now(const AttemptIn& attempt) override;
@@ -113,13 +131,11 @@ class InlineHandler : public Handler {
 
  private:
   bool pass_gate(const AttemptIn& attempt);
-  void enter_recorder(const AttemptIn& attempt, bool alone);
 
   const InProcess where_;
   const SyncHandler code_;
+  FlightSeat seat_{where_};
   bool inside_ = false;  // has come through the gate, as no suspect, and not left it yet
-  std::uint32_t slot_ = FlightRecorder::kNoSlot;
-  std::string topic_;  // whose journal is in the slot
 };
 
 // The code answers when it likes. Its deadline is only told to it. Never waits: `start` may be called on the very

@@ -51,7 +51,8 @@ struct Runner::Stretch {
   std::uint64_t life = 0;
   Token token;
   TopicPartition tp;
-  std::vector<Message> messages;
+  Message first;
+  std::vector<Message> others;
   std::uint32_t attempt = 1;  // of the first
   bool alone = false;
   std::uint32_t done = 0;
@@ -60,6 +61,9 @@ struct Runner::Stretch {
   std::shared_ptr<const std::vector<RetryPolicy>> policies;
   // A handler that answers from inside `start` must not make the stack deeper with every message.
   std::atomic<int> turn{0};
+  AttemptIn first_attempt;  // most stretches have one message: with it they are one piece of memory
+
+  const Message& message() const { return done == 0 ? first : others[done - 1]; }
 };
 
 Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done)
@@ -69,6 +73,7 @@ Runner::Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Do
       figures_(figures),
       done_(std::move(done)) {
   set_policies(settings_.policies);
+  starts_.resize(settings_.handlers.size());
   attempt_.names = names_;
   attempt_.id_of = &id_of;
 }
@@ -81,23 +86,28 @@ void Runner::set_policies(const std::vector<RetryPolicy>& policies) {
 Runner::~Runner() { BARTLEBY_ASSERT(idle()); }
 
 void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages) {
-  if (Handler& handler = *settings_.handlers[messages.front().case_id]; handler.immediate())
-    return run_now(life, run, messages, handler);
+  Handler& handler = *settings_.handlers[messages.front().case_id];
+  if (handler.immediate()) return run_now(life, run, messages, handler);
   auto stretch = std::make_shared<Stretch>();
   stretch->life = life;
   stretch->token = run.token;
   stretch->tp = *messages.front().tp;
-  stretch->messages.reserve(messages.size());
-  for (const RunMessage& m : messages) stretch->messages.push_back({m.keep(), m.case_id});
+  stretch->first = {messages.front().keep(), messages.front().case_id};
+  stretch->others.reserve(messages.size() - 1);
+  for (const RunMessage& m : messages.subspan(1)) stretch->others.push_back({m.keep(), m.case_id});
   stretch->attempt = run.attempt;
   stretch->alone = run.alone;
   std::shared_ptr<Gate>& gate = gates_[run.token.ref];
   if (!gate) gate = std::make_shared<Gate>();
   stretch->gate = gate;
   stretch->policies = policies_;
-  stretch->now = clock_.now();
+  stretch->now = now_;
   figures_.running.fetch_add(1);
-  next(stretch);
+  if (!handler.queues()) return next(stretch);
+  if (auto attempt = next_attempt(stretch))
+    starts_[messages.front().case_id].push_back({std::move(attempt), answer_of(stretch)});
+  else
+    finish(*stretch, std::nullopt);
 }
 
 // On the worker's own thread and within the turn: nobody can release the partition meanwhile, so no gate is needed.
@@ -145,6 +155,8 @@ void Runner::run_now(std::uint64_t life, const Run& run, std::span<const RunMess
 }
 
 void Runner::end_turn() {
+  for (std::size_t i = 0; i < starts_.size(); ++i)
+    if (!starts_[i].empty()) settings_.handlers[i]->start_all(starts_[i]);
   if (plain_ > 0) count(Duration(0), Fate::kDone, std::exchange(plain_, 0));
   if (std::exchange(running_, false)) {
     for (const std::shared_ptr<Handler>& handler : settings_.handlers) handler->end_turn();
@@ -169,48 +181,61 @@ void Runner::release(PartitionRef ref) {
     if (const auto attempt = weak.lock()) attempt->cancelled.store(true);
 }
 
+// Of the message whose turn it is; null: its partition is released.
+std::shared_ptr<AttemptIn> Runner::next_attempt(const std::shared_ptr<Stretch>& stretch) {
+  Stretch& s = *stretch;
+  const Stretch::Message& m = s.message();
+  const RetryPolicy& policy = (*s.policies)[m.case_id];
+  auto attempt = s.done == 0 ? std::shared_ptr<AttemptIn>(stretch, &s.first_attempt) : std::make_shared<AttemptIn>();
+  attempt->names = names_;
+  attempt->tp = s.tp;
+  attempt->record = m.record;
+  attempt->id_of = &id_of;
+  if (settings_.replay_of && !m.record->headers.empty())
+    if (auto mark = settings_.replay_of(s.tp.topic, *m.record)) {
+      attempt->id = std::move(mark->lineage);
+      attempt->replay_of = std::move(mark->letter);
+    }
+  attempt->number = s.done == 0 ? s.attempt : 1;
+  attempt->max = policy.max_attempts;
+  attempt->alone = s.alone;
+  attempt->deadline = s.now.steady + policy.timeout;
+  attempt->deadline_wall = s.now.wall + policy.timeout;
+  if (!settings_.handlers[m.case_id]->in_process()) attempt->token = new_attempt_token();
+  if (!s.gate->add(attempt)) return nullptr;
+  for (const auto& watcher : settings_.watchers) watcher->begins(m.record, attempt->number);
+  return attempt;
+}
+
+Answer Runner::answer_of(const std::shared_ptr<Stretch>& stretch) {
+  return [this, stretch](Decision decision) { answered(stretch, std::move(decision)); };
+}
+
 // Starts messages until one is not answered at once. `turn` counts who may go on: the one that raises it from 0.
 void Runner::next(const std::shared_ptr<Stretch>& stretch) {
   if (stretch->turn.fetch_add(1) > 0) return;
   do {
-    Stretch& s = *stretch;
-    const Stretch::Message& m = s.messages[s.done];
-    Handler& handler = *settings_.handlers[m.case_id];
-    const RetryPolicy& policy = (*s.policies)[m.case_id];
-    auto attempt = std::make_shared<AttemptIn>();
-    attempt->names = names_;
-    attempt->tp = s.tp;
-    attempt->record = m.record;
-    attempt->id_of = &id_of;
-    if (settings_.replay_of && !m.record->headers.empty())
-      if (auto mark = settings_.replay_of(s.tp.topic, *m.record)) {
-        attempt->id = std::move(mark->lineage);
-        attempt->replay_of = std::move(mark->letter);
-      }
-    attempt->number = s.done == 0 ? s.attempt : 1;
-    attempt->max = policy.max_attempts;
-    attempt->alone = s.alone;
-    attempt->deadline = s.now.steady + policy.timeout;
-    attempt->deadline_wall = s.now.wall + policy.timeout;
-    if (!handler.in_process()) attempt->token = new_attempt_token();
-    if (!s.gate->add(attempt)) return finish(s, std::nullopt);
-    for (const auto& watcher : settings_.watchers) watcher->begins(m.record, attempt->number);
-    handler.start(std::move(attempt), [this, stretch](Decision decision) { answered(stretch, std::move(decision)); });
+    Handler& handler = *settings_.handlers[stretch->message().case_id];
+    auto attempt = next_attempt(stretch);
+    if (!attempt) return finish(*stretch, std::nullopt);
+    handler.start(std::move(attempt), answer_of(stretch));
   } while (stretch->turn.fetch_sub(1) > 1);
 }
 
 void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision) {
   Stretch& s = *stretch;
   if (decision.unrun) return finish(s, std::nullopt);  // what is left goes back to the queue, uncounted
-  const Now now = clock_.now();
-  count(now.steady - std::exchange(s.now, now).steady, decision.fate, 1);
-  figures_.last_end_ms.store(ms(now.wall), std::memory_order_relaxed);
+  const Duration took = clock_.steady() - s.now.steady;
+  s.now.steady += took;
+  s.now.wall += took;
+  count(took, decision.fate, 1);
+  figures_.last_end_ms.store(ms(s.now.wall), std::memory_order_relaxed);
   for (const auto& watcher : settings_.watchers)
-    watcher->ended(s.messages[s.done].record, s.done == 0 ? s.attempt : 1, decision);
+    watcher->ended(s.message().record, s.done == 0 ? s.attempt : 1, decision);
   if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
   if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
   ++s.done;
-  if (s.done == s.messages.size()) return finish(s, std::nullopt);
+  if (s.done == s.others.size() + 1) return finish(s, std::nullopt);
   next(stretch);
 }
 

@@ -52,6 +52,8 @@ class Runner {
 
   void run_now(std::uint64_t life, const Run& run, std::span<const RunMessage> messages, Handler& handler);
   void next(const std::shared_ptr<Stretch>& stretch);
+  std::shared_ptr<AttemptIn> next_attempt(const std::shared_ptr<Stretch>& stretch);
+  Answer answer_of(const std::shared_ptr<Stretch>& stretch);
   void answered(const std::shared_ptr<Stretch>& stretch, Decision decision);
   void finish(const Stretch& stretch, std::optional<Decision> last);
   void count(Duration took, Fate fate, std::uint64_t n);
@@ -63,6 +65,7 @@ class Runner {
   const Done done_;
   std::map<PartitionRef, std::shared_ptr<Gate>> gates_;
   std::shared_ptr<const std::vector<RetryPolicy>> policies_;
+  std::vector<std::vector<Handler::Start>> starts_;  // of this turn, by case, for handlers that queue
 
   // Of immediate handlers, within one turn:
   AttemptIn attempt_;

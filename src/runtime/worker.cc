@@ -17,6 +17,9 @@ constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
 constexpr std::uint32_t kImmediateStretch = 256;
+constexpr std::size_t kManyAnswers = 4;  // in one turn: more are on their way
+constexpr std::uint32_t kMostAwaited = 64;
+constexpr Duration kAwaitedFor{1};
 constexpr Duration kGrowthLook{1000};                            // between two looks for partitions that were added
 constexpr Duration kGrowthAgain{10000};                          // after topics that could not be made to fit
 constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
@@ -93,8 +96,8 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
         }
         const std::lock_guard lock(mutex_);
         if (life == life_) handled_.push_back(std::move(run));  // else of a member that is no more
-        // Who comes after the first finds the worker awake, or about to be: it takes them all.
-        if (awake_ != nullptr && handled_.size() == 1) awake_->wake();
+        // Who comes later finds the worker awake, or about to be: it takes them all.
+        if (awake_ != nullptr && handled_.size() == wake_at_) awake_->wake();
         changed_.notify_all();
       }) {
   thread_ = std::jthread([this] { work(); });
@@ -350,18 +353,24 @@ void Worker::turn() {
     pump_->tell(StopIn{});
   }
   bool busy = pump_->has_handled() || pump_->has_events() || !answered_.empty();
+  // Where many answers come one after the other, to be woken by each of them would cost more than they do: half of those
+  // that are out end the wait, or a moment.
+  const bool awaits = many_answers_;
   {
     const std::lock_guard lock(mutex_);
     busy = busy || !handled_.empty() || !tasks_.empty();
+    wake_at_ = awaits ? std::clamp(figures_.running.load() / 2, 1u, kMostAwaited) : 1;
   }
   const Now before = clock_.now();
   const Duration until = std::clamp(pump_->next_wakeup() - before.steady, Duration(0), kLongestWait);
   // Rounded up: a wait that ends a moment before the wakeup would turn in vain.
-  pump_->poll(busy ? Duration(0) : std::chrono::ceil<Duration>(clock_.real(until)));
+  const auto wait = std::chrono::ceil<Duration>(clock_.real(until));
+  pump_->poll(busy ? Duration(0) : awaits ? std::min(wait, kAwaitedFor) : wait);
   {
     const std::lock_guard lock(mutex_);
     handled_.swap(taken_);
   }
+  many_answers_ = taken_.size() >= kManyAnswers;
   for (std::vector<HandledRun>* runs : {&answered_, &taken_}) {
     for (HandledRun& run : *runs) {
       if (run.last) look_at_emitted(*run.last);

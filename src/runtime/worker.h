@@ -155,9 +155,10 @@ class Worker {
   EngineConfig engine_;  // of the next member; the worker's thread alone
   WorkerFigures figures_;
 
-  std::mutex mutex_;        // of the four below, which other threads fill
+  std::mutex mutex_;        // of the five below, which other threads fill
   std::uint64_t life_ = 1;  // of the member; its successor numbers partitions and runs anew
   std::vector<HandledRun> handled_;
+  std::size_t wake_at_ = 1;  // so many of them wake the worker
   std::deque<Task> tasks_;
   Member* awake_ = nullptr;  // whom to wake
   std::condition_variable changed_;
@@ -170,6 +171,7 @@ class Worker {
   // The worker's thread alone:
   Runner runner_;
   std::vector<HandledRun> taken_;
+  bool many_answers_ = false;               // came in the turn before this one
   std::vector<HandledRun> answered_;        // the worker's thread alone, which runs inline handlers
   std::atomic<std::thread::id> turning_{};  // that thread, once it works
   std::map<std::string, SourceTopic> sources_;

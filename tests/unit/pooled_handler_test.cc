@@ -7,6 +7,7 @@
 
 #include "runtime/in_process.h"
 #include "tests/support/attempts.h"
+#include "tests/support/scratch_folder.h"
 
 namespace bartleby {
 namespace {
@@ -52,6 +53,55 @@ TEST(PooledHandler, AllThreadsAreWokenForWorkThatBlocks) {
   for (int i = 0; i < 4; ++i) pool.start(make_attempt(), outcomes.answer(i));
   ASSERT_TRUE(outcomes.wait(4, kPatience));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(text_of(outcomes.of(i)), "done");
+}
+
+TEST(PooledHandler, AllThreadsAreWokenForWhatBeginsTogether) {
+  std::latch all(4);
+  PooledHandler pool(
+      {},
+      [&](const Message&, Attempt&) {
+        all.arrive_and_wait();
+        return done();
+      },
+      4);
+  ASSERT_TRUE(pool.queues());
+  Outcomes outcomes;
+  std::vector<Handler::Start> starts;
+  for (int i = 0; i < 4; ++i) starts.push_back({make_attempt(), outcomes.answer(i)});
+  pool.start_all(starts);
+  EXPECT_TRUE(starts.empty());
+  ASSERT_TRUE(outcomes.wait(4, kPatience));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(text_of(outcomes.of(i)), "done");
+}
+
+TEST(PooledHandler, AThreadWithoutWorkKeepsNoPlaceInTheFlightRecorder) {
+  const support::ScratchFolder folder;
+  const auto recorder = FlightRecorder::open(folder.path() + "/flight", 1);
+  ASSERT_TRUE(recorder);
+  InProcess where;
+  where.recorder = recorder->get();
+  std::latch all(4);
+  PooledHandler pool(
+      where,
+      [&](const Message&, Attempt&) {
+        all.arrive_and_wait();  // each thread has had a place
+        return done();
+      },
+      4);
+  Outcomes outcomes;
+  for (int i = 0; i < 4; ++i) pool.start(make_attempt(), outcomes.answer(i));
+  ASSERT_TRUE(outcomes.wait(4, kPatience));
+  const auto free_places = [&] {
+    std::vector<std::uint32_t> claimed;
+    for (std::uint32_t slot = (*recorder)->claim(); slot != FlightRecorder::kNoSlot; slot = (*recorder)->claim())
+      claimed.push_back(slot);
+    for (const std::uint32_t slot : claimed) (*recorder)->end(slot);
+    return claimed.size();
+  };
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (free_places() < FlightRecorder::kSlots && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(free_places(), FlightRecorder::kSlots);
 }
 
 TEST(PooledHandler, ManyFromSeveralThreadsAreAnsweredOnceEach) {
