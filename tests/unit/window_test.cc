@@ -121,5 +121,79 @@ TEST(Window, AgreesWithAMap) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) compare_with_map(seed);
 }
 
+TEST(Window, FarJumpsCostNothingAndChangeNothing) {
+  Random random(11);
+  for (int round = 0; round < 200; ++round) {
+    Window w;
+    w.reset(Offset(5));
+    std::map<std::int64_t, Mark> marks;  // of what was appended
+    std::int64_t base = 5, end = 5;
+    for (int step = 0; step < 300; ++step) {
+      switch (random.below(5)) {
+        case 0: {  // far
+          const std::int64_t o = end + random.between(4000, 2000000000);
+          w.append(Offset(o), Mark::kOpen, static_cast<std::uint32_t>(o & 0xffffff));
+          marks[o] = Mark::kOpen;
+          end = o + 1;
+          break;
+        }
+        case 1:
+        case 2: {
+          const std::int64_t o = end + random.between(0, 3);
+          const Mark mark = random.chance(70) ? Mark::kOpen : Mark::kElsewhere;
+          w.append(Offset(o), mark, static_cast<std::uint32_t>(o & 0xffffff));
+          marks[o] = mark;
+          end = o + 1;
+          break;
+        }
+        case 3: {  // one is settled
+          std::vector<std::int64_t> open;
+          for (const auto& [o, mark] : marks)
+            if (mark == Mark::kOpen) open.push_back(o);
+          if (open.empty()) break;
+          const std::int64_t o = open[random.below(open.size())];
+          w.set(Offset(o), Mark::kHandled);
+          marks[o] = Mark::kHandled;
+          break;
+        }
+        default: {
+          if (random.chance(30)) {
+            end += random.between(1, 1000000000);
+            w.skip_to(Offset(end));
+          }
+          const std::int64_t to = base + random.between(0, std::max<std::int64_t>(1, end - base));
+          w.trim(Offset(to));
+          std::int64_t first = end;
+          for (const auto& [o, mark] : marks)
+            if (mark == Mark::kOpen) {
+              first = o;
+              break;
+            }
+          base = std::max(base, std::min({to, first, end}));
+          marks.erase(marks.begin(), marks.lower_bound(base));
+          break;
+        }
+      }
+      ASSERT_EQ(w.base(), Offset(base));
+      ASSERT_EQ(w.end(), Offset(end));
+      std::uint64_t open = 0, handled = 0;
+      Offset found = w.first_open();
+      for (const auto& [o, mark] : marks) {
+        ASSERT_EQ(w.mark(Offset(o)), mark);
+        handled += mark == Mark::kHandled ? 1U : 0U;
+        if (mark != Mark::kOpen) continue;
+        ++open;
+        ASSERT_EQ(w.entry(Offset(o)), static_cast<std::uint32_t>(o & 0xffffff));
+        ASSERT_EQ(found, Offset(o));
+        found = w.next_open(found);
+      }
+      ASSERT_EQ(found, Offset(end));
+      ASSERT_EQ(w.open(), open);
+      ASSERT_EQ(w.count(Mark::kHandled, Offset(base), Offset(end)), handled);
+      ASSERT_LT(w.bytes(), 1U << 20);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bartleby
