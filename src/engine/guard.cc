@@ -1,49 +1,74 @@
 #include "engine/guard.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "engine/mutants.h"
 
 namespace bartleby {
 
-void OutageGuard::add(std::uint8_t kind, PartitionRef ref, Offset offset, bool again, Instant now) {
-  // One sample per message: its newest. A success at the first attempt need not be looked for.
-  if (again) {
-    for (Sample& s : samples_)
-      if (s.offset == offset && s.ref == ref && !mutant(Mutant::kGuardCountsAttempts)) {
-        s = {now, ref, offset, kind};
-        return;
-      }
+// The part of the window that is now; those that are over are forgotten.
+OutageGuard::Part& OutageGuard::part(Instant now) {
+  if (now < part_ends_) return parts_[static_cast<std::size_t>(newest_ % kParts)];
+  const std::int64_t length = std::max<std::int64_t>(1, config_->within.count() / kParts);
+  const std::int64_t number = now.time_since_epoch().count() / length;
+  if (number != newest_) {
+    for (std::int64_t i = std::max(newest_ + 1, number - kParts + 1); i <= number; ++i) {
+      Part& old = parts_[static_cast<std::size_t>(i % kParts)];
+      old = {.number = i};
+    }
+    newest_ = std::max(newest_, number);
+    part_ends_ = Instant(Duration((newest_ + 1) * length));
   }
-  if (samples_.size() < kSamples) {
-    samples_.push_back({now, ref, offset, kind});
-    return;
-  }
-  // Field by field, here and in `run`: a whole struct would be put together on the stack and copied in wider pieces
-  // than it was written in, which the processor cannot forward.
-  Sample& s = samples_[at_];
-  s.at = now;
-  s.ref.index = ref.index;
-  s.ref.epoch = ref.epoch;
-  s.offset = offset;
-  s.kind = kind;
-  at_ = (at_ + 1) % kSamples;
+  return parts_[static_cast<std::size_t>(newest_ % kParts)];
 }
 
+void OutageGuard::add(std::uint8_t kind, PartitionRef ref, Offset offset, bool again, Instant now) {
+  Part& here = part(now);
+  if (again && !mutant(Mutant::kGuardCountsAttempts)) take_back({ref, offset});
+  ++here.messages[kind];
+  if (kind == kKinds) return;
+  if (failed_.insert_or_assign({ref, offset}, Failure{here.number, kind}).second) known_.push_back({ref, offset});
+  while (known_.size() > kKnown) {
+    failed_.erase(known_.front());
+    known_.pop_front();
+  }
+}
+
+// It failed before, and now something else has become of it.
+void OutageGuard::take_back(Who who) {
+  const auto at = failed_.find(who);
+  if (at == failed_.end()) return;
+  Part& then = parts_[static_cast<std::size_t>(at->second.part % kParts)];
+  if (then.number == at->second.part) --then.messages[at->second.kind];
+  failed_.erase(at);
+}
+
+void OutageGuard::forget_all() {
+  parts_ = {};
+  newest_ = -1;
+  part_ends_ = {};
+  failed_.clear();
+  known_.clear();
+}
+
+// Judged by the newest parts that have enough messages, two at least: where many messages pass, an outage is seen after
+// a moment, and a moment of failures is no outage.
 bool OutageGuard::evidence() const {
-  std::array<std::uint32_t, kKinds + 1> count{};
-  Instant newest{};
-  for (const Sample& s : samples_) newest = std::max(newest, s.at);
-  std::uint32_t total = 0;
-  for (const Sample& s : samples_) {
-    if (newest - s.at > config_->within) continue;
-    ++count[s.kind];
-    ++total;
+  std::array<std::uint64_t, kKinds + 1> messages{};
+  std::uint64_t total = 0;
+  for (std::int64_t i = newest_; i > newest_ - kParts && i >= 0; --i) {
+    const Part& one = parts_[static_cast<std::size_t>(i % kParts)];
+    if (one.number != i) continue;
+    for (std::size_t k = 0; k <= kKinds; ++k) {
+      messages[k] += one.messages[k];
+      total += one.messages[k];
+    }
+    if (total >= config_->of && i < newest_) break;
   }
   if (total < config_->of) return false;
   for (std::size_t k = 0; k < kKinds; ++k)
-    if (!is_final(static_cast<Kind>(k)) && count[k] * 100ULL >= std::uint64_t{config_->open_percent} * total)
-      return true;
+    if (!is_final(static_cast<Kind>(k)) && messages[k] * 100 >= config_->open_percent * total) return true;
   return false;
 }
 
@@ -83,8 +108,7 @@ bool OutageGuard::succeeded(PartitionRef ref, Offset offset, bool again, Instant
   }
   if (first_success_ == who) return false;
   open_ = false;
-  samples_.clear();
-  at_ = 0;
+  forget_all();
   return true;
 }
 
@@ -92,6 +116,7 @@ bool OutageGuard::succeeded(PartitionRef ref, Offset offset, bool again, Instant
 bool OutageGuard::set(std::optional<GuardConfig> config) {
   const bool closes = open_ && !config;
   if (!config) *this = OutageGuard(std::nullopt);
+  if (config_ && config && config_->within != config->within) forget_all();  // its parts have another length
   config_ = config;
   return closes;
 }
@@ -100,8 +125,7 @@ bool OutageGuard::tick(Instant now) {
   if (!config_) return false;
   if (spent_ && now - spent_since_ >= config_->within) {
     spent_ = false;
-    samples_.clear();
-    at_ = 0;
+    forget_all();
   }
   if (open_ && now - letters_from_ >= config_->within) {
     letters_from_ = now;
@@ -115,9 +139,10 @@ bool OutageGuard::tick(Instant now) {
 }
 
 void OutageGuard::forget(PartitionRef ref) {
-  if (samples_.size() == kSamples) std::ranges::rotate(samples_, samples_.begin() + static_cast<std::ptrdiff_t>(at_));
-  std::erase_if(samples_, [ref](const Sample& s) { return s.ref == ref; });
-  at_ = 0;
+  std::vector<Who> gone;
+  for (const auto& [who, failure] : failed_)
+    if (who.first == ref) gone.push_back(who);
+  for (const Who& who : gone) take_back(who);
   if (first_success_ && first_success_->first == ref) first_success_.reset();
 }
 

@@ -1,6 +1,6 @@
 // The outage guard: a dead dependency or a bad deploy stops the work instead of pouring the topic into the dlq.
 //
-// Evidence first: of at least `of` different messages within the window, `open_percent` failed with one
+// Evidence first: of at least `of` different messages within the window, the newest ones, `open_percent` failed with one
 // retryable kind. Open means: no dispatch but one probe per interval, each of another lane, and nothing that
 // fails with a retryable kind counts. Two successes of different messages close it. It never stays open
 // longer than it may; then it stays off until one whole window was good.
@@ -8,8 +8,10 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "base/time.h"
 #include "engine/config.h"
@@ -43,14 +45,21 @@ class OutageGuard {
   Instant next_event(Instant now) const;
 
  private:
-  struct Sample {
-    Instant at;
-    PartitionRef ref;
-    Offset offset;
-    std::uint8_t kind;  // kKinds = success
+  // What was seen within a part of the window.
+  struct Part {
+    std::int64_t number = -1;  // of parts since the clock began
+    std::array<std::uint32_t, kKinds + 1> messages{};
   };
+  struct Failure {
+    std::int64_t part;
+    std::uint8_t kind;
+  };
+  using Who = std::pair<PartitionRef, Offset>;
 
   void add(std::uint8_t kind, PartitionRef ref, Offset offset, bool again, Instant now);
+  void take_back(Who who);
+  void forget_all();
+  Part& part(Instant now);
   bool evidence() const;
 
   std::optional<GuardConfig> config_;
@@ -63,11 +72,16 @@ class OutageGuard {
   Instant spent_since_{};
   Instant letters_from_{};
   std::uint32_t letters_ = 0;
-  std::optional<std::pair<PartitionRef, Offset>> first_success_;
-  // The last messages, one sample each, at most kSamples: enough to judge, bounded whatever the rate.
-  static constexpr std::size_t kSamples = 256;
-  std::vector<Sample> samples_;
-  std::size_t at_ = 0;
+  std::optional<Who> first_success_;
+  // Every message counts once within the window, by what became of it last. Of those that failed so many are known;
+  // one that fails again after so many others counts as another.
+  static constexpr std::int64_t kParts = 60;
+  static constexpr std::size_t kKnown = 4096;
+  std::array<Part, kParts> parts_{};
+  std::int64_t newest_ = -1;  // part
+  Instant part_ends_{};
+  std::map<Who, Failure> failed_;
+  std::deque<Who> known_;  // in their order; some have succeeded since
 };
 
 }  // namespace bartleby

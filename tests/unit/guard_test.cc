@@ -182,21 +182,37 @@ TEST(Guard, SaysWhenItWantsToBeAskedAgain) {
   EXPECT_EQ(guard.next_event(Instant(Duration(5000))), Instant(Duration(60000))) << "the letters' window";
 }
 
-// The samples are a ring: whatever the rate, evidence is taken from the newest messages.
+// Where thousands of messages pass, an outage is seen after a moment, not after half a window.
 TEST(Guard, JudgesByTheNewestMessagesAtAnyRate) {
   OutageGuard guard(config());
-  succeed(guard, 0, 10000, at_ms(0));
-  EXPECT_FALSE(fail(guard, 20000, 100, at_ms(1)));
-  EXPECT_TRUE(fail(guard, 30000, 100, at_ms(2)));
+  for (int second = 0; second < 50; ++second) succeed(guard, second * 10000, 10000, at_ms(second * 1000));
+  EXPECT_FALSE(fail(guard, 1000000, 5000, at_ms(50000)));
+  EXPECT_TRUE(fail(guard, 1005000, 5000, at_ms(50900)));
 }
 
-// After a partition left, the ring must still replace its oldest samples and no others.
-TEST(Guard, AFullRingThatForgotAPartitionStillSeesAnOutage) {
+// And a moment of failures among them is no outage.
+TEST(Guard, AMomentOfFailuresAmongManySuccessesIsNoOutage) {
   OutageGuard guard(config());
-  succeed(guard, 0, 300, at_ms(0));
-  for (int i = 0; i < 100; ++i) guard.succeeded({1, Epoch(2)}, Offset(i), false, Instant{});
+  succeed(guard, 0, 10000, at_ms(1000));
+  EXPECT_FALSE(fail(guard, 20000, 500, at_ms(1020)));
+  EXPECT_FALSE(fail(guard, 21000, 20, at_ms(2001))) << "the first messages of the next second alone say nothing";
+}
+
+TEST(Guard, FailuresOfAPartitionThatLeftAreForgotten) {
+  OutageGuard guard(config());
+  for (int i = 0; i < 9; ++i) guard.failed(Kind::kUnavailable, {1, Epoch(2)}, Offset(i), at_ms(0), kForEver);
   guard.forget({1, Epoch(2)});
-  EXPECT_TRUE(fail(guard, 20000, 256, at_ms(2)));
+  EXPECT_FALSE(fail(guard, 100, 9, at_ms(1)));
+  EXPECT_TRUE(fail(guard, 109, 1, at_ms(2)));
+}
+
+// However many different messages are asked for.
+TEST(Guard, OpensAlsoWhenVeryManyMessagesAreAskedFor) {
+  GuardConfig c = config();
+  c.of = 5000;
+  OutageGuard guard(c);
+  EXPECT_FALSE(fail(guard, 0, 4999, at_ms(0)));
+  EXPECT_TRUE(fail(guard, 4999, 1, at_ms(1)));
 }
 
 }  // namespace
