@@ -136,7 +136,8 @@ enum class AlarmType : std::uint8_t {
   kCrashPoison,
   kStaleEntry,
   kDrainExpired,
-  kParkedSkipped,  // so many messages that waited lie below a commit that people moved: nobody tries them again
+  kParkedSkipped,    // so many messages that waited lie below a commit that people moved: nobody tries them again
+  kMetadataRefused,  // a commit with metadata of so many bytes at most; the next ones have half of that
 };
 
 struct Alarm {

@@ -72,6 +72,7 @@ class Engine {
   void maybe_write();
   bool build_write(std::optional<DestinationId> probe);
   void finish_write(bool done);
+  void metadata_refused();
   void remove(PartitionRef ref);
   void release_ready();
 

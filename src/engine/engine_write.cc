@@ -14,7 +14,8 @@ namespace {
 
 constexpr Duration kWriteRetry{20};
 constexpr Duration kWriteRetryMax{1000};
-constexpr std::uint32_t kFailing = 3;  // writes in a row: one or two are a rebalance, or bad luck
+constexpr std::size_t kLeastMetadata = 68;  // beside a writer's name: counts and a few heads
+constexpr std::uint32_t kFailing = 3;       // writes in a row: one or two are a rebalance, or bad luck
 
 }  // namespace
 
@@ -73,9 +74,13 @@ bool Engine::build_write(std::optional<DestinationId> probe) {
     if (probe && p.phase() == Phase::kReleasing) continue;  // its last write carries everything
     std::vector<WriteItem> items;
     const bool own_journal = probe && *probe == p.journal_destination();
-    p.choose_items(records, bytes, items, probe.has_value() && !own_journal, probe.value_or(DestinationId{}));
-    if (probe && !own_journal && items.empty()) continue;
-    if (p.build_cut(items, plan.serial, plan)) flight.refs.push_back(p.ref());
+    if (!probe)
+      p.choose_items(records, bytes, items);
+    else if (const auto item = p.choose_probe(*probe))
+      items.push_back(*item);
+    else if (!own_journal)  // heads and ends of lanes are in the journal too
+      continue;
+    if (p.build_cut(items, plan.serial, plan, own_journal)) flight.refs.push_back(p.ref());
     if (probe && !flight.refs.empty()) break;
   }
   if (flight.refs.empty()) return false;
@@ -117,6 +122,7 @@ void Engine::take(const WriteIn& in) {
     finish_write(true);
     return;
   }
+  if (in.refused.empty()) return metadata_refused();
   const std::vector<PlannedRecord> records = std::move(inflight_->records);
   const std::vector<PartitionRef> refs = inflight_->refs;
   finish_write(false);
@@ -135,6 +141,15 @@ void Engine::take(const WriteIn& in) {
     }
     if (!took_story) shared_.free_story(refused.story);
   }
+}
+
+// No record was at fault: the broker takes no commits with metadata as long as ours. What does not fit into shorter
+// metadata goes into the journal.
+void Engine::metadata_refused() {
+  std::size_t& limit = shared_.config.metadata_limit;
+  shared_.alarm(AlarmType::kMetadataRefused, inflight_->refs.front(), Offset(0), limit);
+  limit = std::max(limit / 2, std::min(limit, kLeastMetadata + shared_.config.writer_room));
+  finish_write(false);
 }
 
 void Engine::take(const ResolvedIn& in) {

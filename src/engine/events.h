@@ -140,6 +140,7 @@ struct LogIn {
   Offset log_start;
   Offset log_end;
   std::uint64_t bytes = 0;  // from start to end; 0 = not known
+  bool answered = true;
 };
 
 struct RefusedItem {

@@ -71,7 +71,8 @@ class Explainer {
       case State::kFetching:
         return "is read again from the log";
       case State::kFailed:
-        return "failed a moment ago; that is being written down";
+        return p_.shared_.suspended(p_.journal_destination()) ? "failed; its journal does not take that down"
+                                                              : "failed a moment ago; that is being written down";
       case State::kParked:
         return "parked";
       case State::kKept:
@@ -118,8 +119,7 @@ class Explainer {
     room += x.pinned_by.size();
     p_.order_.walk(add);
     if (p_.window_.open() > 0) {
-      Offset o = p_.window_.base();
-      while (p_.window_.mark(o) != Mark::kOpen) o = next(o);
+      const Offset o = p_.window_.next_open(Offset(p_.window_.base().v - 1));
       const Entry& e = p_.entries_[p_.window_.entry(o)];
       x.pinned_by.push_back(pin(e, p_.lanes_[e.lane]));
     }

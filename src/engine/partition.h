@@ -106,6 +106,7 @@ struct Facts {
   bool with_record : 1 = false;  // the journal entry holds the bytes
   bool emits : 1 = false;
   bool putting : 1 = false;  // the write in flight carries its first entry
+  bool stuck : 1 = false;    // its letter fits into no record of its dlq; tried again at `due_steady`
 
   // What is emitted waits for a write and not for a timer: the number of its `Emitted` lies in the unused link.
   std::uint32_t& emitted() { return timer.prev; }
@@ -201,10 +202,12 @@ class PartitionEngine {
   void order(const ParkedOrder& order);
 
   // ---- writes (partition_items.cc, partition_cut.cc, partition_written.cc)
-  void choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items, bool probe_only,
-                    DestinationId probe);
-  // Adds this partition's part of a write. False: nothing to say, or not now.
-  bool build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan);
+  void choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items);
+  // The one that tries whether a destination takes records again; none: nothing waits for it.
+  std::optional<WriteItem> choose_probe(DestinationId probe);
+  // Adds this partition's part of a write. False: nothing to say, or not now. `into_journal`: it tries the journal, and
+  // offsets alone say nothing about that.
+  bool build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan, bool into_journal);
   void written(bool done);
   // Returns true if it took the story.
   bool item_refused(std::uint32_t entry, RecordType type, const RefusedItem& refused);
@@ -286,6 +289,7 @@ class PartitionEngine {
   bool has_room(const LaneState& l, std::uint32_t size) const;
   // What the journal knows of this record; takes the note.
   std::optional<JournalItem> take_note(Offset offset, Timestamp timestamp);
+  void add_obituary(const Obituary& o);
   void add_stray(const JournalEntry& entry) { strays_.push_back({entry, fingerprint(entry)}); }
   void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
   void attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
@@ -304,13 +308,17 @@ class PartitionEngine {
   void parked_durably(std::uint32_t e);
   void add_pending(std::uint32_t e);
   void doom(std::uint32_t e, Reason reason);
-  bool retention_over(const Entry& e, std::int64_t tenths) const;
+  bool retention_between(const Entry& e, Timestamp time, Offset offset, std::int64_t tenths) const;
+  bool half_over(const Entry& e) const;
   bool expiring(const Entry& e) const;
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
   bool suspicious(const Entry& e) const;
   bool must_run_alone(const Entry& e) const;
   std::uint32_t deaths(const Entry& e) const;
+  std::uint32_t fewest_crashes() const;  // of all cases
+  // Its bytes are in the log only, and there they are.
+  bool unread(const Entry& e) const { return e.slot == kNone && !(e.facts != kNone && facts_[e.facts].lost); }
   void count_plain(const Entry& e, Fate fate);
 
   // sweep
@@ -330,6 +338,10 @@ class PartitionEngine {
   bool suspended_for(const Entry& e, std::optional<DestinationId> probe = {}) const;
   bool also_outcome(const Entry& e) const;
   bool held_by_guard(const Entry& e);
+  bool is_stuck(const Entry& e) const {
+    return e.facts != kNone && facts_[e.facts].stuck && facts_[e.facts].due_steady > shared_.now.steady;
+  }
+  void unblock();
   std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
   MessageEntry entry_of(const Entry& e) const;
   Offset from_in_cut(const LaneState& l, bool& in_journal) const;
@@ -370,9 +382,10 @@ class PartitionEngine {
   Offset log_start_{0}, log_end_{0};
   std::uint64_t log_bytes_ = 0;
   Instant next_log_look_{};
-  bool half_over_ = false;  // of the retention of what waits, at the last look
-  Offset lost_below_{0};    // messages below are known to be gone
-  bool trusted_ = false;    // metadata and journal agree
+  std::optional<Timestamp> last_read_;  // of the record that was admitted last
+  bool half_over_ = false;              // from what waits to there, at the last look
+  Offset lost_below_{0};                // messages below are known to be gone
+  bool trusted_ = false;                // metadata and journal agree
   std::map<Lane, Offset> heads_found_;
   std::set<Offset> solos_found_;
   std::vector<JournalItem> heads_now_;
@@ -404,7 +417,8 @@ class PartitionEngine {
   std::deque<std::uint32_t> ready_;
   std::deque<std::uint32_t> suspects_;
   std::deque<std::uint32_t> pending_;
-  std::vector<std::uint32_t> blocked_;            // items whose destination is suspended
+  std::vector<std::uint32_t> blocked_;            // items whose destination is suspended, or that are stuck
+  Instant stuck_until_ = kNever;                  // of the first that is
   std::deque<std::uint32_t> room_queue_;          // entries whose bytes must be read again
   std::map<std::uint32_t, std::uint32_t> reads_;  // serial of a read on its way, entry
   Instant fetch_retry_at_{};

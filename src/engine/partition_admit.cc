@@ -18,6 +18,7 @@ void PartitionEngine::admit(std::span<const RecordRef> records) {
     }
     if (!plain || (r.flags & (kKeyless | kSkip | kRefuse)) != 0 || !admit_plain(r)) admit_one(r);
   }
+  if (!records.empty()) last_read_ = records.back().timestamp;
   dirty_ = true;
 }
 

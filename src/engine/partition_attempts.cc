@@ -11,6 +11,7 @@
 namespace bartleby {
 namespace {
 
+constexpr std::uint32_t kMostAttempts = 65535;
 constexpr Duration kLeastThrottle{100};  // who asks for no pause at all would be asked for ever
 
 }  // namespace
@@ -36,6 +37,14 @@ void PartitionEngine::advance(std::uint32_t lane) {
     const Entry& e = entries_[i];
     if (e.facts != kNone && facts_[e.facts].decided) {
       if (!shared_.config.dead_letters && !shared_.config.drop) {  // people decide
+        if (!facts_[e.facts]
+                 .self) {  // decided while there were dead letters: it leaves its lane now, and the journal must know
+          entries_[i].flags |= kDoomed;
+          facts_[e.facts].self = true;
+          entries_[i].state = State::kFailed;
+          add_pending(i);
+          return;
+        }
         entries_[i].state = State::kKept;
         ++kept_;
         release_bytes(entries_[i]);
@@ -45,11 +54,13 @@ void PartitionEngine::advance(std::uint32_t lane) {
     } else if (e.record_flags & kRefuse) {
       doom(i, e.refuse_reason);
       facts_[entries_[i].facts].kind = kind_of_refusal(e.refuse_reason);
+    } else if (unread(e) && deaths(e) >= fewest_crashes() && !mutant(Mutant::kCrashesOfFirstCase)) {
+      // Which case it is, and so how many deaths are too many, its bytes will say.
     } else if (deaths(e) >= shared_.config.cases[e.case_id].max_crashes && !mutant(Mutant::kCrashesNotCounted)) {
       shared_.alarm(AlarmType::kCrashPoison, ref_, e.offset, deaths(e));
       doom(i, Reason::kProcessCrash);
       facts_[entries_[i].facts].kind = Kind::kCrash;
-    } else if (e.facts != kNone && expiring(e)) {
+    } else if (e.facts != kNone && (facts_[e.facts].attempts > 0 || facts_[e.facts].throttled_ms > 0) && expiring(e)) {
       shared_.alarm(AlarmType::kExpiring, ref_, e.offset);
       doom(i, Reason::kExpiring);
     } else if (e.facts != kNone && facts_[e.facts].due_steady > shared_.now.steady) {
@@ -58,7 +69,7 @@ void PartitionEngine::advance(std::uint32_t lane) {
     }
   }
   const Entry& e = entries_[i];
-  if (e.slot == kNone && !(e.facts != kNone && facts_[e.facts].lost)) {
+  if (unread(e)) {
     fetch(i);
   } else if (e.flags & kDoomed) {
     die(i, facts_[e.facts].reason);
@@ -312,8 +323,9 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
       return;
     }
   }
-  if (f.attempts < 65535) ++f.attempts;
-  if (is_final(kind) || f.attempts >= policy.attempts_for(kind)) {
+  if (f.attempts < kMostAttempts) ++f.attempts;
+  if (is_final(kind) ||
+      f.attempts >= std::min(policy.attempts_for(kind), kMostAttempts) + (mutant(Mutant::kOneAttemptMore) ? 1 : 0)) {
     Reason reason = Reason::kExhausted;
     if (is_final(kind))
       reason = kind == Kind::kMalformed ? Reason::kMalformed : kind == Kind::kSecurity ? Reason::kSecurity : o.reason;
@@ -446,6 +458,10 @@ bool PartitionEngine::suspicious(const Entry& e) const {
 
 bool PartitionEngine::must_run_alone(const Entry& e) const {
   return suspicious(e) && shared_.config.in_process && !mutant(Mutant::kSuspectsRunTogether);
+}
+
+std::uint32_t PartitionEngine::fewest_crashes() const {
+  return std::ranges::min(shared_.config.cases, {}, &RetryPolicy::max_crashes).max_crashes;
 }
 
 // Deaths that count: the message was named by the fault, or nothing else ran.

@@ -230,9 +230,11 @@ void PartitionEngine::build_claim(WriteSerial serial, WritePlan& plan) {
   plan.cuts.push_back({ref_, low_, encode_metadata(m, low_, shared_.config.metadata_limit)});
 }
 
-bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan) {
+bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan,
+                                bool into_journal) {
   BARTLEBY_ASSERT(!cut_);
   if (phase_ == Phase::kClaiming) {
+    if (into_journal) return false;
     cut_.emplace();
     build_claim(serial, plan);
     return true;
@@ -382,7 +384,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   const bool uses_journal = std::any_of(
       plan.records.begin() + static_cast<std::ptrdiff_t>(plan_records), plan.records.end(),
       [](const PlannedRecord& r) { return r.type == RecordType::kJournalPut || r.type == RecordType::kJournalErase; });
-  const bool nothing_new = items.empty() && !uses_journal && !dirty_ && !cut_->release;
+  const bool nothing_new =
+      (items.empty() && !uses_journal && !dirty_ && !cut_->release) || (into_journal && !uses_journal);
   const Destination* journal = nullptr;
   if (const auto at = shared_.destinations.find(journal_destination()); at != shared_.destinations.end())
     journal = &at->second;

@@ -55,29 +55,43 @@ bool PartitionEngine::held_by_guard(const Entry& e) {
   return e.state == State::kDying && facts_[e.facts].reason == Reason::kExhausted && !shared_.guard.may_write_letter();
 }
 
-void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items,
-                                   bool probe_only, DestinationId probe) {
-  if (phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kReleasing) return;
-  if (std::exchange(unblock_, false)) {
-    pending_.insert(pending_.begin(), blocked_.begin(), blocked_.end());
-    blocked_.clear();
-  }
-  if (probe_only) {
-    const auto fits = [&](std::uint32_t i) {
-      const Entry& e = entries_[i];
-      const bool goes_there =
-          destination_of(e) == probe || (also_outcome(e) && probe.type == DestinationType::kOutcomes);
-      return goes_there && !suspended_for(e, probe) && !held_by_guard(e);
-    };
-    if (const auto at = std::ranges::find_if(blocked_, fits); at != blocked_.end()) {
-      items.push_back({*at, false});
-      blocked_.erase(at);
-    } else if (const auto waiting = std::ranges::find_if(pending_, fits); waiting != pending_.end()) {
-      items.push_back({*waiting, false});
-      pending_.erase(waiting);
+// Some that wait may be tried again.
+void PartitionEngine::unblock() {
+  if (!std::exchange(unblock_, false)) return;
+  const auto stuck = std::stable_partition(blocked_.begin(), blocked_.end(),
+                                           [this](std::uint32_t i) { return !is_stuck(entries_[i]); });
+  pending_.insert(pending_.begin(), blocked_.begin(), stuck);
+  blocked_.erase(blocked_.begin(), stuck);
+  for (const std::uint32_t i : blocked_) stuck_until_ = std::min(stuck_until_, facts_[entries_[i].facts].due_steady);
+}
+
+std::optional<WriteItem> PartitionEngine::choose_probe(DestinationId probe) {
+  if (phase_ != Phase::kRunning && phase_ != Phase::kDraining) return std::nullopt;
+  unblock();
+  bool decision = false;
+  const auto fits = [&](std::uint32_t i) {
+    const Entry& e = entries_[i];
+    if (probe == journal_destination()) {
+      decision = e.state == State::kDying && !facts_[e.facts].decided && suspended_for(e);
+      return e.state == State::kFailed || decision;
     }
-    return;
-  }
+    const bool goes_there = destination_of(e) == probe || (also_outcome(e) && probe.type == DestinationType::kOutcomes);
+    return goes_there && !is_stuck(e) && !suspended_for(e, probe) && !held_by_guard(e);
+  };
+  const auto take = [&](auto& from) -> std::optional<WriteItem> {
+    const auto at = std::ranges::find_if(from, fits);
+    if (at == from.end()) return std::nullopt;
+    const WriteItem item{*at, decision};
+    from.erase(at);
+    return item;
+  };
+  if (auto item = take(blocked_)) return item;
+  return take(pending_);
+}
+
+void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items) {
+  if (phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kReleasing) return;
+  unblock();
   std::deque<std::uint32_t> later;
   while (!pending_.empty()) {
     const std::uint32_t i = pending_.front();
@@ -87,7 +101,7 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
     if (!first && (records >= shared_.config.write_records || bytes >= shared_.config.write_bytes)) break;
     pending_.pop_front();
     bool decision = false;
-    if (suspended_for(e)) {
+    if (suspended_for(e) || is_stuck(e)) {
       if (e.state != State::kDying || facts_[e.facts].decided || mutant(Mutant::kDecisionNotJournalled)) {
         blocked_.push_back(i);
         continue;

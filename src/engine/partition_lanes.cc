@@ -4,9 +4,16 @@
 #include "engine/partition.h"
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kForEver = std::chrono::hours(24 * 365 * 100);  // a retention of more is none
+
+}  // namespace
 
 PartitionEngine::PartitionEngine(PartitionRef ref, TopicTraits traits, std::uint32_t dlq, Shared& shared)
-    : ref_(ref), traits_(traits), dlq_(dlq), shared_(shared), table_(lanes_), timers_(*this) {}
+    : ref_(ref), traits_(traits), dlq_(dlq), shared_(shared), table_(lanes_), timers_(*this) {
+  if (traits_.retention && *traits_.retention >= kForEver) traits_.retention.reset();
+}
 
 std::uint32_t PartitionEngine::open_lane(Lane hash, bool solo) {
   const std::uint32_t i = lanes_.make();

@@ -14,6 +14,10 @@ constexpr Duration kLastWrite{5000};
 void PartitionEngine::tick() {
   const Instant now = shared_.now.steady;
   if (retry_at_ <= now) ask();
+  if (stuck_until_ <= now) {
+    stuck_until_ = kNever;
+    retry_blocked();
+  }
   if (phase_ == Phase::kRunning) {
     due_timers();
     if (now >= next_log_look_ && any_slow()) {
@@ -36,18 +40,24 @@ void PartitionEngine::tick() {
   if (dirty_ && dirty_since_ == kNever) dirty_since_ = now;
 }
 
-// Whether so much of the time, or of the bytes, is over after which retention deletes a message.
-bool PartitionEngine::retention_over(const Entry& e, std::int64_t tenths) const {
-  if (traits_.retention && shared_.now.wall - e.timestamp >= *traits_.retention * tenths / 10) return true;
+// Whether from a message to a place behind it (its time and offset) lies so much of what retention leaves.
+bool PartitionEngine::retention_between(const Entry& e, Timestamp time, Offset offset, std::int64_t tenths) const {
+  if (traits_.retention && time - e.timestamp >= *traits_.retention / 10 * tenths) return true;
   if (!traits_.retention_bytes || log_bytes_ == 0 || log_end_ <= log_start_ || e.offset < log_start_) return false;
   const auto per_offset = static_cast<double>(log_bytes_) / static_cast<double>(log_end_.v - log_start_.v);
-  return per_offset * static_cast<double>(log_end_.v - e.offset.v) >=
+  return per_offset * static_cast<double>(offset.v - e.offset.v) >=
          static_cast<double>(tenths) / 10 * static_cast<double>(*traits_.retention_bytes);
 }
 
 // A waiting message that retention is about to delete is handed over while it can still be read.
 bool PartitionEngine::expiring(const Entry& e) const {
-  return (e.facts == kNone || !facts_[e.facts].with_record) && retention_over(e, 8);
+  return (e.facts == kNone || !facts_[e.facts].with_record) && retention_between(e, shared_.now.wall, log_end_, 8);
+}
+
+// The window may not be longer than half of what retention leaves: measured from what waits to what was read last. How
+// old both are does not matter: who reads what lay there for long would stand still otherwise.
+bool PartitionEngine::half_over(const Entry& e) const {
+  return last_read_ && retention_between(e, std::min(*last_read_, shared_.now.wall), window_.end(), 5);
 }
 
 void PartitionEngine::look_at_retention() {
@@ -57,8 +67,7 @@ void PartitionEngine::look_at_retention() {
   each_slow([&](std::uint32_t lane) {
     const std::uint32_t head = lanes_[lane].head;
     // What is kept on purpose waits for people, and does not hold up the partition.
-    if (head != kNone && entries_[head].state != State::kKept)
-      half_over_ = half_over_ || retention_over(entries_[head], 5);
+    if (head != kNone && entries_[head].state != State::kKept) half_over_ = half_over_ || half_over(entries_[head]);
     const std::uint32_t i = lanes_[lane].current;
     const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
     if (waits && expiring(entries_[i])) chosen.push_back(i);
@@ -77,7 +86,7 @@ void PartitionEngine::look_at_retention() {
 }
 
 Instant PartitionEngine::next_wakeup() const {
-  Instant at = retry_at_;
+  Instant at = std::min(retry_at_, stuck_until_);
   if (phase_ == Phase::kRunning) {
     at = std::min(at, timers_.next_due());
     if (any_slow() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
@@ -186,6 +195,9 @@ void PartitionEngine::forget_live() {
   cut_.reset();
   orphans_ += std::exchange(runs_, 0);
   kept_ = 0;
+  half_over_ = false;
+  last_read_.reset();
+  stuck_until_ = kNever;
   dirty_ = false;
   dirty_since_ = items_since_ = kNever;
   intake_known_ = false;

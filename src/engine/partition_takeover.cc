@@ -86,6 +86,10 @@ void PartitionEngine::writer_fenced(bool answered) {
 }
 
 void PartitionEngine::log_read(const LogIn& in) {
+  if (!in.answered) {
+    if (phase_ == Phase::kReadLog) ask_later();  // else it is looked at again by itself
+    return;
+  }
   log_start_ = in.log_start;
   log_end_ = in.log_end;
   log_bytes_ = in.bytes;
@@ -108,6 +112,13 @@ void PartitionEngine::log_read(const LogIn& in) {
   }
 }
 
+// A death is told once, however often it is read.
+void PartitionEngine::add_obituary(const Obituary& o) {
+  auto& known = obituaries_[o.offset];
+  if (std::ranges::none_of(known, [&](const Obituary& k) { return k.incarnation == o.incarnation; }))
+    known.push_back(o);
+}
+
 void PartitionEngine::journal_read(const JournalIn& in) {
   const auto drop_stories = [this](const std::vector<JournalItem>& items) {
     for (const JournalItem& item : items) shared_.free_story(item.story);
@@ -122,9 +133,7 @@ void PartitionEngine::journal_read(const JournalIn& in) {
         dirty_ = true;
         continue;
       }
-      auto& known = obituaries_[o->offset];
-      if (std::ranges::none_of(known, [&](const Obituary& k) { return k.incarnation == o->incarnation; }))
-        known.push_back(*o);
+      add_obituary(*o);
     }
     return;
   }
@@ -192,6 +201,7 @@ void PartitionEngine::take_over() {
   if (high_ > log_end_ && agrees) high_ = std::max(low_, log_end_);
   trusted_ = agrees;
   phase_ = Phase::kClaiming;
+  if (mutant(Mutant::kRunsBeforeClaim)) start_running();
 }
 
 // Claimed. What belongs to nothing is erased by the first full write; the rest becomes lanes, parked messages
@@ -240,7 +250,7 @@ void PartitionEngine::sort_entries(bool trusted) {
       if (o->offset < low_)
         add_stray(item.entry);
       else
-        obituaries_[o->offset].push_back(*o);
+        add_obituary(*o);
     }
   }
   // A parked message begins its lane, unless the lane is known to begin earlier.
@@ -337,6 +347,7 @@ void PartitionEngine::open_listed() {
 // The log is not the one we knew: drop everything and take over again.
 void PartitionEngine::restart() {
   forget_live();
+  shared_.guard.probe_gone();  // if it was one of ours, nobody will answer it
   found_ = {};
   found_offset_.reset();
   begin();

@@ -5,6 +5,11 @@
 #include "engine/partition.h"
 
 namespace bartleby {
+namespace {
+
+constexpr Duration kStuckFor{60000};
+
+}  // namespace
 
 void PartitionEngine::written(bool done) {
   if (!cut_) return;  // the partition began anew while the write was on its way
@@ -141,6 +146,12 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     return true;
   }
   shared_.alarm(AlarmType::kDestinationRefused, ref_, e.offset, static_cast<std::uint64_t>(why));
+  if (type == RecordType::kLetter && why == Refusal::kTooLarge) {  // in every form: it waits alone
+    f.stuck = true;
+    f.due_steady = shared_.now.steady + kStuckFor;
+    stuck_until_ = std::min(stuck_until_, f.due_steady);
+    return false;
+  }
   // What refused, and not what its message also writes to: others may need only that.
   shared_.suspend(type == RecordType::kOutcome ? DestinationId{DestinationType::kOutcomes, 0} : destination_of(e));
   return false;

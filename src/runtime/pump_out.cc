@@ -25,6 +25,13 @@ void Pump::carry_out(Command& command) {
           if (gone_) gone_(c.ref);
           if (place(c.ref) != nullptr) places_.erase(c.ref.index);
           member_.release(c.ref);
+        } else if constexpr (std::is_same_v<T, CancelSweep>) {  // also of a partition that is lost: nobody wants it now
+          for (auto at = requests_.begin(); at != requests_.end(); ++at)
+            if (at->second.asked == Asked::kSweep && at->second.ref == c.ref && at->second.serial == c.serial) {
+              member_.cancel_range(at->first);
+              requests_.erase(at);
+              break;
+            }
         } else {
           Place* p = place(c.ref);
           if (p == nullptr) return;
@@ -55,13 +62,6 @@ void Pump::carry_out(Command& command) {
             member_.read_range(
                 ask({.asked = Asked::kSweep, .ref = c.ref, .serial = c.serial, .journal = {}}), p->tp, c.from, c.to,
                 [lanes](const LogRecord& r) { return r.key && std::ranges::binary_search(*lanes, lane_of(*r.key)); });
-          } else if constexpr (std::is_same_v<T, CancelSweep>) {
-            for (auto at = requests_.begin(); at != requests_.end(); ++at)
-              if (at->second.asked == Asked::kSweep && at->second.ref == c.ref && at->second.serial == c.serial) {
-                member_.cancel_range(at->first);
-                requests_.erase(at);
-                break;
-              }
           }
         }
       },

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/assert.h"
 #include "base/death_point.h"
@@ -30,6 +31,17 @@ TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
   spec.name = name;
   spec.partitions = partitions;
   return spec;
+}
+
+// An entry may hold its message, as text: a byte becomes six characters at most.
+std::size_t journal_message(std::size_t message) {
+  return std::min<std::size_t>(6 * message + 65536, std::numeric_limits<std::int32_t>::max());
+}
+
+// A letter that must go in parts: each with its headers fits into a record of its dlq.
+std::size_t part_bytes(std::size_t max_message) {
+  constexpr std::size_t kStory = 65536, kMost = LetterTarget{}.part_bytes;
+  return max_message >= kMost + kStory ? kMost : max_message > 2 * kStory ? max_message - kStory : max_message / 2;
 }
 
 // The first record at or after a time: times never fall within a partition, so it can be found by halving.
@@ -187,7 +199,7 @@ bool Worker::make_topics() {
     partitions_[topic] = there->partitions;
     wanted.push_back(topic_spec(source.journal, there->partitions));
     wanted.back().compacted = true;
-    wanted.back().max_message = there->max_message + 65536;
+    wanted.back().max_message = journal_message(there->max_message);
     if (spec_.engine.dead_letters) {
       wanted.push_back(dlq_spec(source.dlq.topic, *there));
     }
@@ -202,7 +214,10 @@ bool Worker::make_topics() {
   if (!made) return trouble("cannot create journal and dead letter topics", made.error()), false;
   for (auto& [topic, source] : sources_)
     for (const TopicSpec& t : *made)
-      if (t.name == source.dlq.topic) source.dlq.partitions = t.partitions;
+      if (t.name == source.dlq.topic) {
+        source.dlq.partitions = t.partitions;
+        source.dlq.part_bytes = part_bytes(t.max_message);
+      }
   return true;
 }
 
@@ -251,7 +266,7 @@ void Worker::add_lane(const SourceTopic& source, const TopicWords& words, const 
   wanted.back().max_message = topic.max_message + 65536;  // the header that makes it a replay
   wanted.push_back(topic_spec(made.journal, topic.partitions));
   wanted.back().compacted = true;
-  wanted.back().max_message = topic.max_message + 2 * 65536;
+  wanted.back().max_message = journal_message(topic.max_message + 65536);
   lanes_.push_back(lane);
   sources_[lane] = std::move(made);
 }

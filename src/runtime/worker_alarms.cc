@@ -34,6 +34,7 @@ constexpr std::array kAlarms = {
     AlarmText{AlarmType::kStaleEntry, LogLevel::kInfo, "stale_entry"},
     AlarmText{AlarmType::kDrainExpired, LogLevel::kWarning, "drain_expired"},
     AlarmText{AlarmType::kParkedSkipped, LogLevel::kWarning, "parked_skipped"},
+    AlarmText{AlarmType::kMetadataRefused, LogLevel::kError, "metadata_refused"},
 };
 
 }  // namespace

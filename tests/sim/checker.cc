@@ -157,7 +157,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   switch (f.reason) {
     case Reason::kExhausted: {
       std::uint32_t least = UINT32_MAX;
-      for (const RetryPolicy& p : options_.policies()) least = std::min(least, p.attempts_for(f.kind));
+      for (const RetryPolicy& p : options_.policies(s->case_id)) least = std::min(least, p.attempts_for(f.kind));
       if (f.attempts > s->failures && !unsure) fail("died of more failures than it had: " + who);
       if (f.attempts < least && !unsure) fail("died before its attempts were used up: " + who);
       if (!unsure && !s->had(f.error)) fail("a letter with another error: " + who);
@@ -170,7 +170,7 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
         fail("an innocent died of a crash: " + who);
       else {
         std::uint32_t least = UINT32_MAX;
-        for (const RetryPolicy& p : options_.policies()) least = std::min(least, p.max_crashes);
+        for (const RetryPolicy& p : options_.policies(s->case_id)) least = std::min(least, p.max_crashes);
         if (s->deaths < least) fail("died of too few crashes: " + who);
       }
       break;
@@ -310,6 +310,7 @@ void Checker::started(const Start& start, Now now) {
   if (s->skip) fail("a message that does not match was run: " + who);
   const Watched& w = watched_[start.tp];
   if (w.writer != start.writer) {
+    if (start.owner) fail("run by its owner, who has not claimed the partition: " + who);
     coverage_.saw(Seen::kZombieStart);
     return;
   }
@@ -323,6 +324,11 @@ void Checker::started(const Start& start, Now now) {
   const std::uint32_t expected = 1 + (entry != nullptr ? entry->attempts : 0);
   if (start.attempt != expected)
     fail("attempt " + std::to_string(start.attempt) + " instead of " + std::to_string(expected) + ": " + who);
+  std::uint32_t most = 0;
+  for (const RetryPolicy& p : options_.policies(s->case_id))
+    for (std::size_t k = 0; k < kKinds; ++k) most = std::max(most, p.attempts_for(static_cast<Kind>(k)));
+  if (start.attempt > most && !options_.has(Fault::kOrders) && !options_.other)
+    fail("attempted more often than its policy allows: " + who);
   if (entry != nullptr && entry->dead && !options_.has(Fault::kOrders))
     fail("run though it was to be a letter: " + who);
   if (entry != nullptr && entry->due > now.wall && !options_.has(Fault::kClockJump) && !options_.has(Fault::kOrders))

@@ -33,6 +33,7 @@ struct Story {
   Lane lane;  // of the key
   Bytes value;
   bool skip = false;
+  std::uint16_t case_id = 0;
 
   bool applied = false;  // a handler succeeded on it
   bool dead = false;     // its letter is durable
@@ -92,6 +93,7 @@ struct Start {
   bool guard_open;
   Instant handed_out;  // with the others of its stretch
   std::string writer;
+  bool owner = false;  // as the broker sees it
 };
 
 // What the worker said and when, for a write that is on its way.

@@ -33,7 +33,8 @@ constexpr std::array kNames = {"crash",           "crash-at-command",
                                "no-dead-letters", "orders",
                                "collision",       "two-versions",
                                "stray-answers",   "crowd",
-                               "settings"};
+                               "settings",        "far-jump",
+                               "metadata-refused"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -95,9 +96,9 @@ std::vector<RetryPolicy> draw_cases(Random& r) {
 
 }  // namespace
 
-std::vector<RetryPolicy> Options::policies() const {
-  std::vector<RetryPolicy> all = engine.cases;
-  if (other) all.insert(all.end(), other->cases.begin(), other->cases.end());
+std::vector<RetryPolicy> Options::policies(std::uint16_t case_id) const {
+  std::vector<RetryPolicy> all{engine.cases[case_id]};
+  if (other) all.push_back(other->cases[case_id]);
   return all;
 }
 
@@ -207,7 +208,10 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   e.cases = draw_cases(r);
   // Drawn last: worlds without it are what they would be if it did not exist.
   const bool settings = r.chance(8);
-  o.on.back() = settings && std::ranges::find(off, Fault::kSettings) == off.end();
+  const auto turn = [&](Fault fault, bool on) {
+    o.on[static_cast<std::size_t>(fault)] = on && std::ranges::find(off, fault) == off.end();
+  };
+  turn(Fault::kSettings, settings);
   if (o.has(Fault::kSettings)) {
     LiveSettings other(e);
     other.cases = draw_cases(r);
@@ -221,6 +225,9 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
     e.cases[0].backoff = Schedule{{Duration(r.between(1000, 60000)), Duration(r.between(60000, 200000))}};
     o.heal = Duration(40000000);
   }
+  // What is kept would stop intake for good on the other side of a jump.
+  turn(Fault::kFarJump, r.chance(8) && e.dead_letters);
+  turn(Fault::kMetadataRefused, r.chance(8) && !o.has(Fault::kTinyMetadata) && e.metadata_limit == kMaxMetadata);
   return o;
 }
 

@@ -71,6 +71,8 @@ enum class Fault : std::uint8_t {
   kStrayAnswers,
   kCrowd,
   kSettings,
+  kFarJump,
+  kMetadataRefused,
   kLastFault,
 };
 
@@ -104,7 +106,7 @@ struct Options {
   bool has(Fault f) const { return on[static_cast<std::size_t>(f)]; }
 
   // The widest of what may be in force at any moment: what is checked from outside does not know which it is.
-  std::vector<RetryPolicy> policies() const;
+  std::vector<RetryPolicy> policies(std::uint16_t case_id) const;
   std::optional<GuardBounds> guard_bounds() const;
 };
 

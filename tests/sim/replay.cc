@@ -61,7 +61,8 @@ std::string words(const Event& event) {
           return "read " + number(in.serial) + at(in.ref) + yes(in.answered) + records(in.records) +
                  (in.end ? ", the last" : "");
         if constexpr (std::is_same_v<T, LogIn>)
-          return "log" + at(in.ref) + " from " + number(in.log_start.v) + " to " + number(in.log_end.v);
+          return "log" + at(in.ref) + yes(in.answered) + " from " + number(in.log_start.v) + " to " +
+                 number(in.log_end.v);
         if constexpr (std::is_same_v<T, WriteIn>) return words(in);
         if constexpr (std::is_same_v<T, ResolvedIn>)
           return "write " + number(static_cast<std::int64_t>(in.serial.v)) + " resolved" + yes(in.answered);

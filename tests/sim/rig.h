@@ -80,6 +80,8 @@ struct RigOptions {
   std::size_t dlq_message = 1 << 20;  // the largest record the dlq takes
   std::size_t letter_part = 400;
   std::uint64_t retention_bytes = 0;  // of the source; 0: without limit
+  std::optional<Duration> retention{};
+  std::size_t cases = 1;  // a message's value "caseN" says which it is
 };
 
 class Rig {

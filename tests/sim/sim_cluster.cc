@@ -181,6 +181,14 @@ void SimCluster::delete_before(const TopicPartition& tp, Offset offset) {
   const_cast<PartitionLog&>(log(tp)).delete_before(offset);
 }
 
+void SimCluster::set_max_message(const std::string& name, std::size_t bytes) {
+  SimTopic* found = topic(name);
+  BARTLEBY_ASSERT(found != nullptr);
+  found->spec.max_message = bytes;
+}
+
+void SimCluster::jump(const TopicPartition& tp, std::int64_t by) { find_log(tp)->jump(by); }
+
 void SimCluster::compact(const TopicPartition& tp) { const_cast<PartitionLog&>(log(tp)).compact(); }
 
 void SimCluster::recreate(const std::string& name) {

@@ -60,10 +60,12 @@ class SimCluster : public Broker {
   std::pair<TopicPartition, Offset> append(const Record& record);
   // Offsets that hold nothing: an aborted record and its marker.
   void append_gap(const TopicPartition& tp);
+  void jump(const TopicPartition& tp, std::int64_t by);  // so many offsets hold nothing
   void delete_before(const TopicPartition& tp, Offset offset);
   void compact(const TopicPartition& tp);
   void recreate(const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
   void add_partitions(const std::string& topic, std::int32_t total);
+  void set_max_message(const std::string& topic, std::size_t bytes);
   void deny(const std::string& topic, bool denied);
   void stall(const std::string& topic, bool stalled);
   void silence(const std::string& topic, bool silent);  // reads of it are not answered

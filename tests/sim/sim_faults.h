@@ -25,6 +25,8 @@ struct BrokerFaults {
   Duration rebalance_timeout{60000};    // an owner who does not release is expelled
   Duration stall_timeout{3000};         // a record for a stalled topic is refused
 
+  std::size_t metadata_limit = 0;  // of a commit, in bytes; 0: none
+
   // Chances per mille. Of a write:
   std::uint32_t p_not_done = 0;             // fails at some stage and is taken back
   std::uint32_t p_reply_lost_done = 0;      // is committed, and the client never hears of it

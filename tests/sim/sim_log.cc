@@ -64,6 +64,11 @@ void PartitionLog::delete_before(Offset offset) {
   wake();
 }
 
+void PartitionLog::jump(std::int64_t by) {
+  end_.v += by;
+  wake();
+}
+
 void PartitionLog::compact() {
   const std::size_t count = index_of(last_stable());
   std::map<std::string_view, std::size_t> latest;

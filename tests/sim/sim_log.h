@@ -43,6 +43,7 @@ class PartitionLog {
   // Writes the marker of a transaction, if it has records here; calls `visible` for each that is now committed.
   void finish(TxnId txn, bool commit, const std::function<void(const TopicPartition&, const LogRecord&)>& visible);
 
+  void jump(std::int64_t by);  // the next record has an offset that much higher: what lay between was compacted
   void delete_before(Offset offset);
   void compact();
   void recreate();

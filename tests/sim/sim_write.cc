@@ -109,8 +109,12 @@ void SimMember::append_records(const WritePtr& job) {
     cluster.coordinator_.add(job->writer, log);
     job->offsets.push_back(log.append(records[i], job->writer.txn));
   }
-  reply(job, wait, [job](SimMember&) {
-    if (!job->refused.empty())
+  const std::size_t limit = cluster.faults_.metadata_limit;
+  const bool too_long = limit > 0 && std::ranges::any_of(job->write.offsets, [limit](const auto& offset) {
+                          return offset.metadata.size() > limit;
+                        });
+  reply(job, wait, [job, too_long](SimMember&) {
+    if (!job->refused.empty() || too_long)
       take_back(job, WriteResult::kRefused);
     else if (job->fails(1))
       take_back(job, WriteResult::kNotDone);

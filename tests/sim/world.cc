@@ -27,6 +27,8 @@ World::World(const Options& options, Coverage& coverage, bool trace)
                     .retention_bytes = {}};
   TopicSpec dlq{.name = "src.dlq", .partitions = 1, .retention = {}, .retention_bytes = {}};
   if (options_.has(Fault::kDlqSmall)) dlq.max_message = 1100;
+  if (options_.has(Fault::kMetadataRefused))
+    cluster_->faults().metadata_limit = static_cast<std::size_t>(random_.between(100, 130));
   TopicSpec out{.name = "out", .partitions = 1, .retention = {}, .retention_bytes = {}};
   TopicSpec outcomes{.name = "bartleby.outcomes", .partitions = 1, .retention = {}, .retention_bytes = {}};
   BARTLEBY_ASSERT(cluster_->ensure_topics({source, journal, dlq, out, outcomes}));
@@ -333,6 +335,9 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
     case AlarmType::kLimitParked:
     case AlarmType::kLimitWindow:
       coverage_.saw(Seen::kLimit);
+      break;
+    case AlarmType::kMetadataRefused:
+      coverage_.saw(Seen::kMetadataRefused);
       break;
     case AlarmType::kExhaustedKept:
       coverage_.saw(Seen::kKept);

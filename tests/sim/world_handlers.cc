@@ -88,7 +88,8 @@ void World::next_message(Process& p, std::uint64_t number) {
               .others = static_cast<std::uint32_t>(p.running.size() - 1),
               .guard_open = p.pump->engine().guard().open() && r.at == 0,
               .handed_out = r.begun,
-              .writer = p.member->transactional_id()};
+              .writer = p.member->transactional_id(),
+              .owner = cluster_->owner("g", r.tp) == p.member.get()};
   if (Story* s = checker_.find(r.tp, record.offset); s != nullptr && s->timestamp == record.timestamp)
     checker_.started(start, scheduler_.both());
   const Script script = script_of(id);

@@ -20,6 +20,7 @@ void World::produce(std::optional<std::int32_t> partition) {
   text.append(random_.below(random_.chance(5) ? 3000 : 60), 'x');
   s.value = text;
   s.skip = script_of(id).skip;
+  s.case_id = script_of(id).case_id;
   if (!s.key && !partition)
     partition = static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(partitions_)));
   Record record{"src", partition ? std::optional(Partition(*partition)) : std::nullopt, s.key, s.value, {{"h", "v"}}};
@@ -50,7 +51,7 @@ void World::trouble() {
         Fault::kGeneration,  Fault::kDlqDenied,      Fault::kJournalDenied,  Fault::kJournalFrozen, Fault::kEmitDenied,
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
-        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings})
+        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -118,6 +119,11 @@ void World::trouble() {
       break;
     case Fault::kRetention:
       retention();
+      break;
+    case Fault::kFarJump:
+      for (const auto& [tp, w] : checker_.all())
+        if (random_.chance(50)) cluster_->jump(tp, random_.between(1000, 1000000000));
+      coverage_.saw(Seen::kFarJump);
       break;
     case Fault::kCompaction:
       for (auto& [tp, w] : checker_.all()) {
