@@ -89,7 +89,8 @@ void World::next_message(Process& p, std::uint64_t number) {
               .guard_open = p.pump->engine().guard().open() && r.at == 0,
               .handed_out = r.begun,
               .writer = p.member->transactional_id(),
-              .owner = cluster_->owner("g", r.tp) == p.member.get()};
+              // What was handed out with others may begin after the drain is over and the last write is made.
+              .owner = r.at == 0 && cluster_->owner("g", r.tp) == p.member.get()};
   if (Story* s = checker_.find(r.tp, record.offset); s != nullptr && s->timestamp == record.timestamp)
     checker_.started(start, scheduler_.both());
   const Script script = script_of(id);
