@@ -49,12 +49,12 @@ TEST_P(StoreOperations, RandomOperationsAndCrashesSendEachLetterOnceAndKeepCount
           const bool dies = random.chance(30) && mark->replays < 4;
           answer(*mark, dies ? Verdict::kDead : Verdict::kApplied);
           if (dies) back.push_back(of_group(n, mark->replays));
-          // Of one batch of the worker's reading: letters of a key in the order of their first lives. Lives of
-          // different operations may follow each other in any order.
-          if (const auto before = last.find(*record.key + mark->operation); before != last.end()) {
+          // Of one batch of the worker's reading: letters of a key and a group in the order of their first lives.
+          // Lives of different operations may follow each other in any order.
+          if (const auto before = last.find(*record.key + mark->operation + mark->group); before != last.end()) {
             ASSERT_LT(before->second, Offset(n)) << "out of order";
           }
-          last[*record.key + mark->operation] = Offset(n);
+          last[*record.key + mark->operation + mark->group] = Offset(n);
         }
       }
     take_in(std::move(back));
@@ -123,7 +123,8 @@ TEST_P(StoreOperations, RandomOperationsAndCrashesSendEachLetterOnceAndKeepCount
     }
     work();
     for (const std::string& group : groups) {
-      const std::string of = " WHERE consumerId = '" + consumer_of({.topic = "orders", .group = group}) + "'";
+      const std::string of =
+          " WHERE consumerId = '" + consumer_of({"", "", "orders", group, "", Reason::kUnknown}) + "'";
       EXPECT_EQ(number("SELECT coalesce(sum(dead_count), 0) FROM dlq_summary" + of),
                 number("SELECT count(*) FROM job" + of + " AND status = 1004"))
           << group;
