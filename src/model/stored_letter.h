@@ -82,7 +82,7 @@ struct LetterPayload {
   bool operator==(const LetterPayload&) const = default;
 };
 
-// The bytes of one life: kept for each whose bytes differ from those of the life before.
+// The bytes of one life: kept for each that died and was taken in.
 struct LifeBytes {
   std::uint32_t life = 0;
   LetterPayload payload;

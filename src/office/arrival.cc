@@ -94,6 +94,7 @@ Arrival foreign_arrival(const std::string& cluster, const TopicPartition& dlq, c
   letter.error_message = std::move(from.error.message);
   letter.first_failure_at = from.first_failure;
   letter.died_at = from.last_failure.value_or(record.timestamp);
+  arrival.published_at = record.timestamp;
   set_bytes(arrival, {std::move(from.key), std::move(from.value), record.headers, std::move(from.error.stack)});
   return arrival;
 }

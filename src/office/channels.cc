@@ -4,6 +4,7 @@
 #include "codec/sha256.h"
 #include "office/audit.h"
 #include "office/sql.h"
+#include "office/tally.h"
 
 namespace bartleby {
 namespace {
@@ -113,7 +114,7 @@ Result<void> put_consumer(Connection& connection, const Consumer& c, const Actor
       " SELECT $1, $2, id, name, 0, $4 FROM channels WHERE id = $3"
       " ON CONFLICT(consumerId) DO UPDATE SET consumerName = excluded.consumerName,"
       " channelName = excluded.channelName",
-      c.worker(), c.name, c.channel, ms(now)));
+      c.worker(), c.name, c.channel, kNeverChecked));
   return write_audit(connection, actor, now, *known ? "change-consumer" : "make-consumer", c.worker());
 }
 

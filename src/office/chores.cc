@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "office/issues.h"
+#include "office/shelf_upkeep.h"
 #include "office/summary.h"
 
 namespace bartleby {
@@ -53,6 +54,10 @@ void Chores::run_due(Now now) {
   }
   if (now.steady < check_at_) return;
   check_at_ = now.steady + times_.check;
+  if (const auto freed = free_shelves(store_); !freed)
+    log_.warning("shelves_not_freed", {{"error", freed.error().message}});
+  else if (freed->shelves + freed->rows > 0)
+    log_.info("shelves_freed", {{"shelves", freed->shelves}, {"summary_rows", freed->rows}});
   const auto check = check_summary(store_, holder_, now.wall, times_.check);
   if (!check) return log_.warning("summary_not_checked", {{"error", check.error().message}});
   if (check->bootstrapped)

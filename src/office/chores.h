@@ -1,4 +1,5 @@
-// What the office does by the clock: issues grow older, counts are compared with the letters, old letters are archived.
+// What the office does by the clock: issues grow older, counts are compared with the letters, old letters are archived,
+// shelves that are empty are freed.
 //
 // Owns its thread; `stop` (and the destructor) ends it after the chore at hand. Store and news must outlive it. A chore
 // that fails is done again at its next time, with a line in the log. Several offices may do this on one store: ageing

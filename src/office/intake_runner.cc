@@ -11,7 +11,7 @@ IntakeRunner::IntakeRunner(Broker& broker, Store& store, Log& log, const Clock& 
       clock_(clock),
       options_(std::move(options)),
       heard_(std::move(heard)),
-      take_in_(store, options_.cluster, options_.sinks_of),
+      take_in_(store, options_.cluster, options_.sinks_of, options_.source_of, options_.most_shelves),
       intake_(options_.cluster, options_.limits) {}
 
 IntakeRunner::~IntakeRunner() { stop(); }
@@ -100,6 +100,7 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   next_discovery_ = clock_.now().steady + options_.discover;
   const auto topics = broker_.topics();
   if (!topics) return complain({}, "listing topics", topics.error());
+  worked({}, "listing topics");
   for (const TopicSpec& topic : *topics) {
     const auto dlq_class = options_.dlq_class(topic.name);
     if (!dlq_class) continue;
@@ -109,6 +110,7 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
         complain({topic.name, Partition(0)}, "opening", known.error());
         continue;
       }
+      worked({topic.name, Partition(0)}, "opening");
       if (known_as == known_.end())
         log_.info("dlq_consumer_started", {{"dlq", topic.name}, {"partitions", topic.partitions}});
       known_[topic.name] = *dlq_class;
@@ -123,6 +125,7 @@ IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
     complain(command.dlq, "reading the position", position.error());
     return PositionRead{command.dlq, false, {}};
   }
+  worked(command.dlq, "reading the position");
   moved(command.dlq, position->value_or(IntakePosition{}).next);
   return PositionRead{command.dlq, true, *position};
 }
@@ -140,6 +143,7 @@ IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
     complain(command.dlq, "reading", records.error());
     return answer;
   }
+  worked(command.dlq, "reading");
   return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
 }
 
@@ -160,12 +164,14 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
     complain(batch.dlq, "storing", report.error());
     return BatchStored{batch.dlq, false};
   }
+  worked(batch.dlq, "storing");
   {
     const std::lock_guard lock(mutex_);
     counts_.stored += report->stored;
     counts_.came_back += report->came_back;
     counts_.duplicates += report->duplicates;
     counts_.incidents += report->incidents;
+    counts_.overflowed += report->overflowed;
     counts_.missed += static_cast<std::uint64_t>(batch.missed);
   }
   if (report->stored + report->came_back > 0) tell(batch.dlq.topic, *report);
@@ -175,6 +181,13 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
                                   {"records", batch.missed},
                                   {"why", "the dlq's retention deleted them before they were read"}});
   if (report->incidents > 0) log_.error("letter_id_taken", {{"dlq", batch.dlq.topic}, {"letters", report->incidents}});
+  if (report->overflowed > 0 && overflowing_.insert(batch.dlq.topic).second)
+    log_.error("too_many_shelves",
+               {{"dlq", batch.dlq.topic},
+                {"letters", report->overflowed},
+                {"why",
+                 "letters come from too many combinations of dlq, topic, group, worker and reason: something"
+                 " writes names that change. From now on they are kept without theirs, as of the group other"}});
   moved(batch.dlq, batch.after.next);
   if (heard_) heard_(batch.dlq.topic, *report);
   return BatchStored{batch.dlq, true};
@@ -185,6 +198,21 @@ void IntakeRunner::complain(const TopicPartition& dlq, std::string_view doing, c
                {{"dlq", dlq.topic}, {"partition", dlq.partition.v}, {"doing", doing}, {"error", error.message}});
   const std::lock_guard lock(mutex_);
   ++counts_.failures;
+  IntakeTrouble& trouble = troubles_[{dlq, std::string(doing)}];
+  trouble = {dlq, std::string(doing), trouble.times + 1, error};
+}
+
+void IntakeRunner::worked(const TopicPartition& dlq, std::string_view doing) {
+  const std::lock_guard lock(mutex_);
+  if (!troubles_.empty()) troubles_.erase({dlq, std::string(doing)});
+}
+
+std::vector<IntakeTrouble> IntakeRunner::troubles() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<IntakeTrouble> found;
+  for (const auto& [what, trouble] : troubles_)
+    if (trouble.times >= kKeepsFailing) found.push_back(trouble);
+  return found;
 }
 
 }  // namespace bartleby

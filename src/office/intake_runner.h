@@ -1,13 +1,15 @@
 // The thread that takes in letters: finds dlqs, carries out what Intake asks for, says what arrived.
 //
 // Owns its thread; `stop` (and the destructor) ends it after the command at hand. Broker and store must outlive it. A
-// broker or a store that fails is asked again later, with a line in the log; nothing is skipped.
+// broker or a store that fails is asked again later, with a line in the log; nothing is skipped. What goes on failing
+// is among the `troubles`.
 #pragma once
 
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -28,14 +30,25 @@ struct IntakeOptions {
   std::function<std::string(const std::string& topic)> group_of{};
   Duration show{1000};  // how often that is committed, at most
   TakeIn::SinksOf sinks_of{};
+  TakeIn::SourceOf source_of{};
+  std::size_t most_shelves = kMaxShelves;
   Duration discover{2000};  // how often topics are listed
   IntakeLimits limits{};
 };
 
 struct IntakeCounts {
-  std::uint64_t stored = 0, came_back = 0, duplicates = 0, incidents = 0, missed = 0, failures = 0;
+  std::uint64_t stored = 0, came_back = 0, duplicates = 0, incidents = 0, overflowed = 0, missed = 0, failures = 0;
   std::int64_t lag = 0;
 };
+
+// What has failed each time since it last worked.
+struct IntakeTrouble {
+  TopicPartition dlq;
+  std::string doing;
+  std::uint64_t times = 0;
+  Error error;
+};
+constexpr std::uint64_t kKeepsFailing = 3;  // once or twice is what happens when somebody else was first
 
 class IntakeRunner {
  public:
@@ -50,6 +63,7 @@ class IntakeRunner {
   void start();
   void stop();
   IntakeCounts counts() const;
+  std::vector<IntakeTrouble> troubles() const;  // those that keep failing
 
   // Without the thread: everything that is due now, until nothing more is. For tests, and for a first round.
   void run_until_idle();
@@ -65,6 +79,7 @@ class IntakeRunner {
   void moved(const TopicPartition& dlq, Offset to);
   bool show_positions();
   void complain(const TopicPartition& dlq, std::string_view doing, const Error& error);
+  void worked(const TopicPartition& dlq, std::string_view doing);
 
   Broker& broker_;
   Log& log_;
@@ -79,11 +94,13 @@ class IntakeRunner {
   std::map<TopicPartition, Offset> to_show_;        // positions that their groups do not show yet
   std::map<std::string, std::string> shown_badly_;  // groups that did not take theirs, and why
   Instant next_show_{};
+  std::set<std::string> overflowing_;  // dlqs of which it was told
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;  // under the mutex
-  IntakeCounts counts_{};  // under the mutex
+  bool stopping_ = false;                                                     // under the mutex
+  IntakeCounts counts_{};                                                     // under the mutex
+  std::map<std::pair<TopicPartition, std::string>, IntakeTrouble> troubles_;  // under the mutex
   std::thread thread_;
 };
 

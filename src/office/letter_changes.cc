@@ -89,7 +89,7 @@ Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, c
 }
 
 Result<void> LetterChanges::finish() {
-  BARTLEBY_TRY(tally_.apply(connection_, now_));
+  BARTLEBY_TRY(tally_.apply(connection_));
   return audit_.finish();
 }
 

@@ -1,5 +1,6 @@
 #include "office/operation_steps.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -16,9 +17,13 @@
 namespace bartleby {
 namespace {
 
-// Of other programs that write dead letters. What they said about an earlier death is not the message's.
+// Of other programs that write dead letters. What they said about an earlier death is not the message's. The first
+// are beginnings of names; Karafka's and Watermill's are whole names: a message may have a `source_…` of its own.
 constexpr std::array<std::string_view, 4> kForeignHeaders = {"kafka_dlt-", "__connect.errors.", "__streams.errors.",
                                                              "__dlq.errors."};
+constexpr std::array<std::string_view, 10> kForeignNames = {
+    "source_topic",    "source_partition", "source_offset",  "source_consumer_group", "source_attempts",
+    "source_trace_id", "reason_poisoned",  "topic_poisoned", "handler_poisoned",      "subscriber_poisoned"};
 constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
 
 struct Item {
@@ -107,7 +112,7 @@ bool of_a_dlq(const std::string& header) {
   if (header.starts_with(letter_header::kPrefix)) return true;
   for (const std::string_view prefix : kForeignHeaders)
     if (header.starts_with(prefix)) return true;
-  return false;
+  return std::ranges::find(kForeignNames, header) != kForeignNames.end();
 }
 
 }  // namespace

@@ -44,27 +44,57 @@ std::map<std::string, std::string> shown_consumers(const std::map<std::string, s
   return shown;
 }
 
-Result<Shelf> Shelves::shelf(Connection& connection, const ShelfLabel& label) {
+ShelfLabel overflow_label(const ShelfLabel& label, const std::string& cluster) {
+  return {label.dlq, cluster, "", "other", "other", label.reason};
+}
+
+void Shelves::forget() {
+  known_.clear();
+  count_.reset();
+}
+
+Result<std::optional<Shelf>> Shelves::find(Connection& connection, const ShelfLabel& label) {
   if (const auto found = known_.find(label); found != known_.end()) return found->second;
   auto stored = sql::one(
       connection,
       BARTLEBY_SHELF
       " WHERE dlq = $1 AND cluster = $2 AND topic = $3 AND consumer_group = $4 AND worker = $5 AND reason = $6",
       read_shelf, label.dlq, label.cluster, label.topic, label.group, label.worker, static_cast<int>(label.reason));
-  if (!stored) return std::unexpected(stored.error());
-  if (!*stored) {
-    const auto id = sql::take_numbers(connection, "shelf", 1);
-    if (!id) return std::unexpected(id.error());
-    if (*id > static_cast<std::int64_t>(kMaxShelves))
-      return fail(ErrorCode::kTooLarge,
-                  "letters come from more than " + std::to_string(kMaxShelves) +
-                      " combinations of dlq, topic, group, worker and reason: something writes names that change");
-    stored->emplace(Shelf{*id, label, consumer_of(label)});
-    BARTLEBY_TRY(sql::execute(connection, "INSERT INTO shelves VALUES($1, $2, $3, $4, $5, $6, $7, $8)", *id, label.dlq,
-                              label.cluster, label.topic, label.group, label.worker, static_cast<int>(label.reason),
-                              (*stored)->consumer));
+  if (stored && *stored) known_.emplace(label, **stored);
+  return stored;
+}
+
+Result<Shelf> Shelves::make(Connection& connection, const ShelfLabel& label) {
+  const auto id = sql::take_numbers(connection, "shelf", 1);
+  if (!id) return std::unexpected(id.error());
+  Shelf made{*id, label, consumer_of(label)};
+  BARTLEBY_TRY(sql::execute(connection, "INSERT INTO shelves VALUES($1, $2, $3, $4, $5, $6, $7, $8)", made.id,
+                            label.dlq, label.cluster, label.topic, label.group, label.worker,
+                            static_cast<int>(label.reason), made.consumer));
+  if (count_) ++*count_;
+  return known_.emplace(label, std::move(made)).first->second;
+}
+
+Result<std::optional<Shelf>> Shelves::shelf(Connection& connection, const ShelfLabel& label) {
+  auto found = find(connection, label);
+  if (!found || *found) return found;
+  if (!count_) {
+    const auto count = sql::one(connection, "SELECT count(*) FROM shelves", [](Rows& row) { return row.integer(0); });
+    if (!count) return std::unexpected(count.error());
+    count_ = static_cast<std::size_t>(count->value_or(0));
   }
-  return known_.emplace(label, std::move(**stored)).first->second;
+  if (*count_ >= most_) return std::nullopt;
+  auto made = make(connection, label);
+  if (!made) return std::unexpected(made.error());
+  return std::move(*made);
+}
+
+Result<Shelf> Shelves::overflow(Connection& connection, const ShelfLabel& label, const std::string& cluster) {
+  const ShelfLabel other = overflow_label(label, cluster);
+  auto found = find(connection, other);
+  if (!found) return std::unexpected(found.error());
+  if (*found) return std::move(**found);
+  return make(connection, other);
 }
 
 Result<std::vector<Shelf>> all_shelves(Connection& connection) {

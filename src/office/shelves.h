@@ -1,10 +1,12 @@
 // The dictionary of shelves: a label (dlq, cluster, topic, group, worker, reason) and its number.
 //
-// Used inside transactions of whoever owns it; it remembers what it has seen. When a transaction fails, `forget` must
-// follow: numbers that were given out in it do not exist. Bounded: beyond `kMaxShelves` it refuses.
+// Used inside transactions of whoever owns it; it remembers what it has seen in one of them. `forget` must come before
+// the next: of a transaction that failed the numbers do not exist, and shelves that are empty are freed meanwhile
+// (office/shelf_upkeep.h). Bounded: beyond `kMaxShelves` a dlq has one more for the rest, of each reason.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,14 +33,26 @@ std::string consumer_without_channel(const ShelfLabel& label);
 // `{channel}.x` both read a channel, the first is shown as `/x`.
 std::map<std::string, std::string> shown_consumers(const std::map<std::string, std::string>& channels);
 
+// Where letters lie whose own shelf would be one too many: nobody's topic, so that no replay goes by it, and the group
+// and worker `other`.
+ShelfLabel overflow_label(const ShelfLabel& label, const std::string& cluster);
+
 class Shelves {
  public:
-  // Makes it where there is none.
-  Result<Shelf> shelf(Connection& connection, const ShelfLabel& label);
-  void forget() { known_.clear(); }
+  explicit Shelves(std::size_t most = kMaxShelves) : most_(most) {}
+
+  // Makes it where there is none. Nothing: there are as many as may be.
+  Result<std::optional<Shelf>> shelf(Connection& connection, const ShelfLabel& label);
+  Result<Shelf> overflow(Connection& connection, const ShelfLabel& label, const std::string& cluster);
+  void forget();
 
  private:
+  Result<std::optional<Shelf>> find(Connection& connection, const ShelfLabel& label);
+  Result<Shelf> make(Connection& connection, const ShelfLabel& label);
+
+  const std::size_t most_;
   std::map<ShelfLabel, Shelf> known_;
+  std::optional<std::size_t> count_;
 };
 
 Result<std::vector<Shelf>> all_shelves(Connection& connection);

@@ -102,6 +102,12 @@ Result<void> queue_letter(Connection& connection, std::int64_t seq, Timestamp pu
   return {};
 }
 
+Result<void> queue_life(Connection& connection, std::int64_t seq, std::int64_t replays,
+                        std::span<const std::string> sinks) {
+  for (const std::string& sink : sinks) BARTLEBY_TRY(queue_earlier(connection, sink, seq, replays));
+  return {};
+}
+
 Result<bool> fill_queue(Connection& connection, const std::string& sink) {
   const auto feed = sql::one(
       connection, "SELECT dlq, next, until FROM sink_feeds WHERE sink = $1 AND next < until ORDER BY dlq LIMIT 1",

@@ -37,6 +37,9 @@ Result<void> follow_feeds(Connection& connection, const std::string& dlq, std::s
 // The present life of a letter, for each of these sinks.
 Result<void> queue_letter(Connection& connection, std::int64_t seq, Timestamp published,
                           std::span<const std::string> sinks);
+// One of its lives before the present one.
+Result<void> queue_life(Connection& connection, std::int64_t seq, std::int64_t replays,
+                        std::span<const std::string> sinks);
 
 // Letters that were there before the feed: a stretch of them goes into the queue. False: there are none left.
 Result<bool> fill_queue(Connection& connection, const std::string& sink);

@@ -4,10 +4,13 @@
 #include <map>
 #include <set>
 
+#include "codec/json_text.h"
 #include "model/letter_state.h"
+#include "office/audit.h"
 #include "office/lease.h"
 #include "office/shelves.h"
 #include "office/sql.h"
+#include "office/tally.h"
 
 namespace bartleby {
 namespace {
@@ -30,6 +33,28 @@ Result<void> set_counters(Connection& connection, const Counts& counts) {
     BARTLEBY_TRY(sql::execute(connection, "INSERT INTO counters(shelf, state, letters) VALUES($1, $2, $3)", where.first,
                               where.second, letters));
   return {};
+}
+
+// Open letters of every issue are what was walked. Answers with how many issues differed, which are right afterwards.
+Result<std::int64_t> set_issues(Connection& connection) {
+  BARTLEBY_TRY(sql::execute(
+      connection,
+      "UPDATE issues SET open = coalesce((SELECT w.letters FROM walked_issues w WHERE w.issue = issues.seq), 0)"
+      " WHERE open <> coalesce((SELECT w.letters FROM walked_issues w WHERE w.issue = issues.seq), 0)"));
+  return connection.changes();
+}
+
+// Registered consumers have a row, dead jobs or none, and the names that people gave them.
+Result<std::int64_t> set_registered(Connection& connection, Timestamp now) {
+  BARTLEBY_TRY(sql::execute(
+      connection,
+      "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"
+      " SELECT c.channel || '.' || c.id, c.name, h.id, h.name, 0, $1 FROM consumers c"
+      " JOIN channels h ON h.id = c.channel WHERE true ON CONFLICT(consumerId) DO UPDATE SET"
+      " consumerName = excluded.consumerName, channelName = excluded.channelName"
+      " WHERE dlq_summary.consumerName <> excluded.consumerName OR dlq_summary.channelName <> excluded.channelName",
+      checked_at(now)));
+  return connection.changes();
 }
 
 // The summary as it should be. Answers with how many consumers differed, which are right afterwards.
@@ -55,18 +80,18 @@ Result<std::int64_t> set_summary(Connection& connection, const Counts& counts, T
     const auto found = there.find(consumer);
     if (found == there.end() ? one.open == 0 : found->second == one.open) continue;
     ++differed;
-    BARTLEBY_TRY(sql::execute(
-        connection,
-        "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"
-        " VALUES($1, $2, $3, $3, $4, $5) ON CONFLICT(consumerId) DO UPDATE SET dead_count = excluded.dead_count",
-        consumer, consumer_without_channel(one.label), channel_of(one.label), one.open, ms(now)));
+    BARTLEBY_TRY(sql::execute(connection, BARTLEBY_INSERT_SUMMARY " DO UPDATE SET dead_count = excluded.dead_count",
+                              consumer, consumer_without_channel(one.label), channel_of(one.label), one.open,
+                              checked_at(now)));
   }
   for (const auto& [consumer, count] : there) {
     if (count == 0 || due.contains(consumer)) continue;
     ++differed;
     BARTLEBY_TRY(sql::execute(connection, "UPDATE dlq_summary SET dead_count = 0 WHERE consumerId = $1", consumer));
   }
-  return differed;
+  const auto named = set_registered(connection, now);
+  if (!named) return named;
+  return differed + *named;
 }
 
 Result<void> set_walk(Connection& connection, std::int64_t walked_to) {
@@ -75,7 +100,18 @@ Result<void> set_walk(Connection& connection, std::int64_t walked_to) {
 
 Result<void> forget_walk(Connection& connection) {
   BARTLEBY_TRY(sql::execute(connection, "DELETE FROM walked"));
+  BARTLEBY_TRY(sql::execute(connection, "DELETE FROM walked_issues"));
   return set_walk(connection, 0);
+}
+
+Result<void> tell_audit(Connection& connection, std::int64_t drift, Timestamp now) {
+  if (drift == 0) return {};
+  std::string detail;
+  JsonObject(detail).number("counts", drift);
+  AuditChain audit(connection);
+  BARTLEBY_TRY(audit.append(
+      {0, now, "office", "repair-counts", "counts", "", "", "counts and letters differed", "", std::move(detail)}));
+  return audit.finish();
 }
 
 // The end of a walk: what was walked is what there is.
@@ -84,6 +120,10 @@ Result<void> compare(Connection& connection, SummaryCheck& check, Timestamp now)
   if (!walked) return std::unexpected(walked.error());
   // Somebody edited letters behind the walk: it proves nothing, and begins again.
   if (std::ranges::any_of(*walked, [](const auto& one) { return one.second < 0; })) return forget_walk(connection);
+  const auto below = sql::one(connection, "SELECT 1 FROM walked_issues WHERE letters < 0 LIMIT 1",
+                              [](Rows& row) { return row.integer(0); });
+  if (!below) return std::unexpected(below.error());
+  if (*below) return forget_walk(connection);
   const auto counters = counts_in(connection, "SELECT shelf, state, letters FROM counters");
   if (!counters) return std::unexpected(counters.error());
   if (*walked != *counters) {
@@ -100,8 +140,12 @@ Result<void> compare(Connection& connection, SummaryCheck& check, Timestamp now)
   const auto differed = set_summary(connection, *walked, now);
   if (!differed) return std::unexpected(differed.error());
   check.drift += *differed;
+  const auto issues = set_issues(connection);
+  if (!issues) return std::unexpected(issues.error());
+  check.drift += *issues;
   check.compared = true;
-  BARTLEBY_TRY(sql::execute(connection, "UPDATE dlq_summary SET last_checked_at = $1", ms(now)));
+  BARTLEBY_TRY(sql::execute(connection, "UPDATE dlq_summary SET last_checked_at = $1", checked_at(now)));
+  BARTLEBY_TRY(tell_audit(connection, check.drift, now));
   return forget_walk(connection);
 }
 
@@ -115,11 +159,13 @@ Result<bool> walk_on(Store& store, SummaryCheck& check, std::int64_t slice, Time
     if (!from) return std::unexpected(from.error());
     std::int64_t to = from->value_or(0), letters = 0;
     Counts counts;
+    std::map<std::int64_t, std::int64_t> issues;
     BARTLEBY_TRY(sql::each(
-        connection, "SELECT seq, shelf, state FROM letters WHERE seq > $1 ORDER BY seq LIMIT $2",
+        connection, "SELECT seq, shelf, state, issue FROM letters WHERE seq > $1 ORDER BY seq LIMIT $2",
         [&](Rows& row) {
           to = row.integer(0);
           ++counts[{row.integer(1), row.integer(2)}];
+          if (row.integer(2) == static_cast<std::int64_t>(LetterState::kOpen)) ++issues[row.integer(3)];
           ++letters;
         },
         to, slice));
@@ -128,6 +174,11 @@ Result<bool> walk_on(Store& store, SummaryCheck& check, std::int64_t slice, Time
                                 "INSERT INTO walked(shelf, state, letters) VALUES($1, $2, $3)"
                                 " ON CONFLICT(shelf, state) DO UPDATE SET letters = walked.letters + excluded.letters",
                                 where.first, where.second, more));
+    for (const auto& [issue, more] : issues)
+      BARTLEBY_TRY(sql::execute(connection,
+                                "INSERT INTO walked_issues(issue, letters) VALUES($1, $2) ON CONFLICT(issue)"
+                                " DO UPDATE SET letters = walked_issues.letters + excluded.letters",
+                                issue, more));
     after.letters += letters;
     if (letters < slice) return compare(connection, after, now);
     return set_walk(connection, to);
@@ -153,6 +204,9 @@ Result<void> bootstrap(Connection& connection, Timestamp now) {
   if (!counts) return std::unexpected(counts.error());
   BARTLEBY_TRY(set_counters(connection, *counts));
   if (const auto set = set_summary(connection, *counts, now); !set) return std::unexpected(set.error());
+  BARTLEBY_TRY(sql::execute(
+      connection,
+      "UPDATE issues SET open = (SELECT count(*) FROM letters l WHERE l.issue = issues.seq AND l.state = 0)"));
   return forget_walk(connection);
 }
 

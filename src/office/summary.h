@@ -1,8 +1,9 @@
-// The background check of counts: compares counters and `dlq_summary` with the letters, repairs and reports drift.
+// The background check of counts: compares counters, issues and `dlq_summary` with the letters, repairs and reports
+// drift, with a line in the audit.
 //
 // Counts are exact without it (Tally); it is the second line, for a file that somebody has edited. It walks the letters
 // by number, a slice in each transaction and a bounded number of slices in each run, and keeps what it has counted so
-// far (table `walked`), which Tally carries on for letters behind the walk. So at the end of a walk, which may take
+// far (tables `walked…`), which Tally carries on for letters behind the walk. So at the end of a walk, which may take
 // many runs, what was walked is what there is, and is compared in that very transaction. One office at a time by a
 // lease; skipped if the last run is younger than the interval. An empty summary beside letters is filled at once.
 #pragma once

@@ -27,6 +27,13 @@ std::string hash_of(std::string_view bytes) {
   return {reinterpret_cast<const char*>(digest.data()), kHashBytes};
 }
 
+// `{topic}.replay.{group}` of this group; empty: it is no such name.
+std::string lane_source(const std::string& topic, const std::string& group) {
+  const std::string ending = ".replay." + group;
+  if (group.empty() || topic.size() <= ending.size() || !topic.ends_with(ending)) return "";
+  return topic.substr(0, topic.size() - ending.size());
+}
+
 std::optional<std::int64_t> key_hash(const LetterPayload& payload) {
   if (!payload.key) return std::nullopt;
   return static_cast<std::int64_t>(hash64(*payload.key));
@@ -73,6 +80,7 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
   now_ = now;
   report_ = {};
   tally_ = {};
+  shelves_.forget();
   sinks_ = sinks_of_ ? sinks_of_(batch.dlq.topic) : std::vector<std::string>();
   const bool apart = office_mutant(OfficeMutant::kPositionBeforeLetters);
   if (apart) BARTLEBY_TRY(store_.write([&](Connection& connection) { return move_position(connection, batch); }));
@@ -88,12 +96,11 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
     auto news = issues_.finish(connection, now);
     if (!news) return std::unexpected(news.error());
     report_.news = std::move(*news);
-    BARTLEBY_TRY(tally_.apply(connection, now));
+    BARTLEBY_TRY(tally_.apply(connection));
     return audit_->finish();
   });
   audit_.reset();
   if (written) return std::move(report_);
-  shelves_.forget();
   issues_.forget();
   return std::unexpected(written.error());
 }
@@ -122,16 +129,9 @@ Result<void> TakeIn::move_position(Connection& connection, const IntakeBatch& b)
 Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, const Arrival& arrival, std::int64_t seq) {
   const StoredLetter& letter = arrival.letter;
   if (letter.replays > 0) {
-    const auto known = sql::one(
-        connection, "SELECT letter FROM life_ids WHERE id = $1", [](Rows& row) { return row.integer(0); }, letter.id);
-    if (!known) return std::unexpected(known.error());
-    if (*known) {
-      ++report_.duplicates;
-      return {};
-    }
-    auto earlier = earlier_life(connection, letter);
-    if (!earlier) return std::unexpected(earlier.error());
-    if (*earlier) return bring_back(connection, **earlier, arrival);
+    const auto taken = take_life(connection, arrival);
+    if (!taken) return std::unexpected(taken.error());
+    if (*taken) return {};
   }
   auto inserted = insert(connection, arrival, letter.id, seq);
   if (!inserted) return std::unexpected(inserted.error());
@@ -162,7 +162,7 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
 Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, const std::string& id, std::int64_t seq) {
   const StoredLetter& l = arrival.letter;
   const Timestamp died = believable(l.died_at, now_);
-  const auto shelf = shelves_.shelf(connection, l.shelf);
+  const auto shelf = shelf_of(connection, l, nullptr);
   if (!shelf) return std::unexpected(shelf.error());
   // Of a letter that is here already the issue is here too, so nothing is made in vain.
   const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
@@ -203,12 +203,90 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, cons
   return true;
 }
 
-Result<std::optional<LetterRow>> TakeIn::earlier_life(Connection& connection, const StoredLetter& l) {
+// Where it lies. A private lane is no topic of its own: by its name, or by who reads it, it is that of its source. Of a
+// letter that is here already the topic is known, and where there is no room for another shelf it stays where it is.
+Result<Shelf> TakeIn::shelf_of(Connection& connection, const StoredLetter& letter, const LetterRow* earlier) {
+  ShelfLabel label = letter.shelf;
+  std::string source = source_of_ ? source_of_(label.topic) : "";
+  if (source.empty()) source = lane_source(label.topic, label.group);
+  if (earlier != nullptr)
+    label.topic = earlier->shelf.label.topic;
+  else if (!source.empty())
+    label.topic = source;
+  auto shelf = shelves_.shelf(connection, label);
+  if (!shelf) return std::unexpected(shelf.error());
+  if (*shelf) return std::move(**shelf);
+  ++report_.overflowed;
+  return earlier != nullptr ? earlier->shelf : shelves_.overflow(connection, label, cluster_);
+}
+
+// The letter of its lineage and group: the one of the life before it, or else one that has gone on.
+Result<std::optional<LetterRow>> TakeIn::other_life(Connection& connection, const StoredLetter& l) {
   return sql::one(connection,
                   BARTLEBY_LETTER
-                  " WHERE l.lineage = $1 AND s.consumer_group = $2 AND l.replays < $3"
-                  " ORDER BY l.replays DESC LIMIT 1",
+                  " WHERE l.lineage = $1 AND s.consumer_group = $2"
+                  " ORDER BY CASE WHEN l.replays < $3 THEN 0 ELSE 1 END, l.replays DESC LIMIT 1",
                   read_letter_row, l.lineage, l.shelf.group, l.replays);
+}
+
+// False: it is a letter of its own.
+Result<bool> TakeIn::take_life(Connection& connection, const Arrival& arrival) {
+  const StoredLetter& letter = arrival.letter;
+  const auto number = [](Rows& row) { return row.integer(0); };
+  const auto known = sql::one(connection, "SELECT letter FROM life_ids WHERE id = $1", number, letter.id);
+  if (!known) return std::unexpected(known.error());
+  if (*known) {
+    ++report_.duplicates;
+    return true;
+  }
+  const auto itself = sql::one(connection, "SELECT seq FROM letters WHERE id = $1", number, letter.id);
+  if (!itself) return std::unexpected(itself.error());
+  if (*itself) return false;
+  const auto other = other_life(connection, letter);
+  if (!other) return std::unexpected(other.error());
+  if (!*other) return false;
+  if ((*other)->letter.replays >= letter.replays) return take_late(connection, **other, arrival);
+  BARTLEBY_TRY(bring_back(connection, **other, arrival));
+  return true;
+}
+
+// Somebody took the letter back while this life was on its way, and it has died after that. Where nothing newer was
+// sent it brings the letter back as it would have; else it is a life of its story. False: that life is there already.
+Result<bool> TakeIn::take_late(Connection& connection, const LetterRow& row, const Arrival& arrival) {
+  if (office_mutant(OfficeMutant::kLateLifeNotKnown)) return false;
+  const StoredLetter& old = row.letter;
+  const StoredLetter& l = arrival.letter;
+  const auto number = [](Rows& r) { return r.integer(0); };
+  const auto newest = sql::one(connection, "SELECT payload_life FROM letters WHERE seq = $1", number, old.seq);
+  if (!newest) return std::unexpected(newest.error());
+  const auto told =
+      sql::one(connection, "SELECT 1 FROM lives WHERE letter = $1 AND replays = $2", number, old.seq, l.replays);
+  if (!told) return std::unexpected(told.error());
+  if (*told || newest->value_or(0) == l.replays) return false;
+  const bool newer_sent = old.state == LetterState::kReplaying || old.state == LetterState::kResolved;
+  if (old.replays == l.replays && !newer_sent) {
+    BARTLEBY_TRY(bring_back(connection, row, arrival));
+    return true;
+  }
+  const Timestamp died = believable(l.died_at, now_);
+  const auto shelf = shelf_of(connection, l, &row);
+  if (!shelf) return std::unexpected(shelf.error());
+  const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
+  if (!issue) return std::unexpected(issue.error());
+  issues_.count(*issue, died, now_);
+  BARTLEBY_TRY(sql::execute(
+      connection,
+      "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
+      " origin_partition, origin_offset, error_type, error_message, died_at, payload_life)"
+      " VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $2)",
+      old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
+      l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
+      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.error_type, l.error_message, ms(died)));
+  BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
+  BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, packed(arrival.payload)));
+  BARTLEBY_TRY(queue_life(connection, old.seq, l.replays, sinks_));
+  ++report_.came_back;
+  return true;
 }
 
 // The same letter, one life later: its story so far goes to `lives`, and it is open again whatever it was.
@@ -216,9 +294,7 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   const StoredLetter& old = row.letter;
   const StoredLetter& l = arrival.letter;
   const Timestamp died = believable(l.died_at, now_);
-  ShelfLabel label = l.shelf;
-  label.topic = row.shelf.label.topic;  // of the first life: a private lane is no topic of its own
-  const auto shelf = shelves_.shelf(connection, label);
+  const auto shelf = shelf_of(connection, l, &row);
   if (!shelf) return std::unexpected(shelf.error());
   const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
   if (!issue) return std::unexpected(issue.error());
@@ -227,11 +303,12 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   const bool keep = office_mutant(OfficeMutant::kCameBackStaysAsItWas) && old.state != LetterState::kReplaying;
   const LetterState to = keep ? old.state : LetterState::kOpen;
 
+  // Under the number of the life that died: a letter that was taken back counts one more since.
   BARTLEBY_TRY(
       sql::execute(connection,
                    "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
                    " origin_partition, origin_offset, error_type, error_message, died_at, payload_life)"
-                   " SELECT seq, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
+                   " SELECT seq, payload_life, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
                    " origin_partition, origin_offset, error_type, error_message, died_at, payload_life"
                    " FROM letters WHERE seq = $1",
                    old.seq));

@@ -39,6 +39,7 @@ struct IntakeReport {
   std::size_t came_back = 0;   // later lives of letters that are there
   std::size_t duplicates = 0;  // the same letter once more
   std::size_t incidents = 0;   // another letter with an id that is taken: stored under another id
+  std::size_t overflowed = 0;  // letters that lie on the shelf for the rest: there are too many shelves
   std::vector<IssueNews> news;
 };
 
@@ -46,8 +47,15 @@ class TakeIn {
  public:
   // `sinks_of`: who else gets the letters of a dlq, by name.
   using SinksOf = std::function<std::vector<std::string>(const std::string& dlq)>;
-  explicit TakeIn(Store& store, std::string cluster, SinksOf sinks_of = {})
-      : store_(store), cluster_(std::move(cluster)), sinks_of_(std::move(sinks_of)) {}
+  // Of which topic a private lane is, where that cannot be told from its name; empty: of none.
+  using SourceOf = std::function<std::string(const std::string& lane)>;
+  explicit TakeIn(Store& store, std::string cluster, SinksOf sinks_of = {}, SourceOf source_of = {},
+                  std::size_t most_shelves = kMaxShelves)
+      : store_(store),
+        cluster_(std::move(cluster)),
+        sinks_of_(std::move(sinks_of)),
+        source_of_(std::move(source_of)),
+        shelves_(most_shelves) {}
 
   Result<IntakeReport> store(const IntakeBatch& batch, Timestamp now);
   Result<std::optional<IntakePosition>> position(const TopicPartition& dlq);
@@ -57,12 +65,16 @@ class TakeIn {
   Result<void> move_position(Connection& connection, const IntakeBatch& batch);
   Result<void> take(Connection& connection, const TopicPartition& dlq, const Arrival& arrival, std::int64_t seq);
   Result<bool> insert(Connection& connection, const Arrival& arrival, const std::string& id, std::int64_t seq);
+  Result<bool> take_life(Connection& connection, const Arrival& arrival);
+  Result<bool> take_late(Connection& connection, const LetterRow& row, const Arrival& arrival);
   Result<void> bring_back(Connection& connection, const LetterRow& row, const Arrival& arrival);
-  Result<std::optional<LetterRow>> earlier_life(Connection& connection, const StoredLetter& letter);
+  Result<std::optional<LetterRow>> other_life(Connection& connection, const StoredLetter& letter);
+  Result<Shelf> shelf_of(Connection& connection, const StoredLetter& letter, const LetterRow* earlier);
 
   Store& store_;
   const std::string cluster_;
   const SinksOf sinks_of_;
+  const SourceOf source_of_;
   Shelves shelves_;
   IssueBook issues_;
   // ---- Of the batch that is being stored

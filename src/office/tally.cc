@@ -1,5 +1,6 @@
 #include "office/tally.h"
 
+#include "codec/time_text.h"
 #include "office/mutants.h"
 #include "office/sql.h"
 
@@ -15,8 +16,17 @@ Result<void> must_change_one(Connection& connection, Result<void> ran, std::stri
 
 }  // namespace
 
+std::string checked_at(Timestamp time) {
+  std::string text = time_text(time);
+  if (const std::size_t at = text.find('T'); at != std::string::npos) {
+    text[at] = ' ';
+    text.pop_back();
+  }
+  return text;
+}
+
 void Tally::add(const Shelf& shelf, std::int64_t issue, std::int64_t letter, LetterState state, std::int64_t delta) {
-  moved_.push_back({letter, shelf.id, state, delta});
+  moved_.push_back({letter, shelf.id, issue, state, delta});
   shelves_[{shelf.id, state}] += delta;
   if (state != LetterState::kOpen) return;
   issues_[issue] += delta;
@@ -37,8 +47,18 @@ Result<void> Tally::follow_walk(Connection& connection) const {
                                   [](Rows& row) { return row.integer(0); });
   if (!walked_to) return std::unexpected(walked_to.error());
   std::map<std::pair<std::int64_t, LetterState>, std::int64_t> walked;
-  for (const Moved& one : moved_)
-    if (one.letter <= walked_to->value_or(0)) walked[{one.shelf, one.state}] += one.delta;
+  std::map<std::int64_t, std::int64_t> issues;
+  for (const Moved& one : moved_) {
+    if (one.letter > walked_to->value_or(0)) continue;
+    walked[{one.shelf, one.state}] += one.delta;
+    if (one.state == LetterState::kOpen) issues[one.issue] += one.delta;
+  }
+  for (const auto& [issue, delta] : issues)
+    if (delta != 0)
+      BARTLEBY_TRY(sql::execute(connection,
+                                "INSERT INTO walked_issues(issue, letters) VALUES($1, $2) ON CONFLICT(issue)"
+                                " DO UPDATE SET letters = walked_issues.letters + excluded.letters",
+                                issue, delta));
   for (const auto& [where, delta] : walked)
     if (delta != 0)
       BARTLEBY_TRY(sql::execute(connection,
@@ -48,7 +68,7 @@ Result<void> Tally::follow_walk(Connection& connection) const {
   return {};
 }
 
-Result<void> Tally::apply(Connection& connection, Timestamp now) {
+Result<void> Tally::apply(Connection& connection) {
   if (!moved_.empty() && !office_mutant(OfficeMutant::kWalkNotFollowed)) BARTLEBY_TRY(follow_walk(connection));
   for (const auto& [where, delta] : shelves_) {
     const auto state = static_cast<int>(where.second);
@@ -69,10 +89,8 @@ Result<void> Tally::apply(Connection& connection, Timestamp now) {
     if (summary.delta > 0)
       BARTLEBY_TRY(sql::execute(
           connection,
-          "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"
-          " VALUES($1, $2, $3, $3, $4, $5)"
-          " ON CONFLICT(consumerId) DO UPDATE SET dead_count = dlq_summary.dead_count + excluded.dead_count",
-          consumer, consumer_without_channel(summary.label), channel_of(summary.label), summary.delta, ms(now)));
+          BARTLEBY_INSERT_SUMMARY " DO UPDATE SET dead_count = dlq_summary.dead_count + excluded.dead_count", consumer,
+          consumer_without_channel(summary.label), channel_of(summary.label), summary.delta, kNeverChecked));
     if (summary.delta < 0)
       BARTLEBY_TRY(must_change_one(
           connection,

@@ -16,13 +16,24 @@
 
 namespace bartleby {
 
+// A row of the summary: id inside, id without its channel, channel, dead jobs, when it was checked. Names are those of
+// people where the consumer and its channel are registered. A conflict is for whoever goes on.
+#define BARTLEBY_INSERT_SUMMARY                                                                                     \
+  "INSERT INTO dlq_summary(consumerId, consumerName, channelId, channelName, dead_count, last_checked_at)"          \
+  " SELECT $1, coalesce((SELECT name FROM consumers WHERE channel = $3 AND id = $2 AND channel || '.' || id = $1)," \
+  " $2), $3, coalesce((SELECT name FROM channels WHERE id = $3), $3), $4, $5 WHERE true ON CONFLICT(consumerId)"
+
+// `last_checked_at` as text, in the form of the times of the view `job`: the two are compared.
+std::string checked_at(Timestamp time);
+constexpr std::string_view kNeverChecked = "1970-01-01 00:00:00.000";
+
 class Tally {
  public:
   // `letter`: its number. From nothing: it is new. To nothing: it is gone.
   void move(const Shelf& shelf, std::int64_t issue, std::int64_t letter, std::optional<LetterState> from,
             std::optional<LetterState> to);
 
-  Result<void> apply(Connection& connection, Timestamp now);
+  Result<void> apply(Connection& connection);
 
  private:
   struct Summary {
@@ -30,7 +41,7 @@ class Tally {
     ShelfLabel label;
   };
   struct Moved {
-    std::int64_t letter, shelf;
+    std::int64_t letter, shelf, issue;
     LetterState state;
     std::int64_t delta;
   };

@@ -66,6 +66,7 @@ struct Response {
   // Instead of the body: what is new since the last call, which may be nothing; nullopt: the answer is over. Called a
   // few times a second, on one thread at a time, until the client goes or the server stops.
   std::function<std::optional<std::string>()> stream{};
+  std::string for_log{};  // what the log says of it, and nobody else is told
 };
 
 using Respond = std::move_only_function<void(Response)>;

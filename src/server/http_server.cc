@@ -253,6 +253,8 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       if (!answer) break;  // nobody is there to read it
       response = std::move(*answer);
       complete_problem(response, instance, request_id);
+      if (!response.for_log.empty())
+        log.warning("request_failed", {{"request", request_id}, {"path", *path}, {"why", response.for_log}});
     }
     if (response.stream && !head) {
       co_await send_stream(*connection, std::move(response), version);

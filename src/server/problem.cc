@@ -61,30 +61,43 @@ Response problem(ProblemType type, std::string_view detail, const std::vector<Fi
   return response;
 }
 
+// A message of the store's begins with its file, goes on with the statement, and ends with SQLite's number.
+std::string told(const Error& error) {
+  const std::size_t at = error.message.rfind(" (SQLite error ");
+  if (at == std::string::npos || !error.message.substr(0, at).contains("office.db: ")) return error.message;
+  return "the store could not do it" + error.message.substr(at) + "; the server's log says what it was";
+}
+
 Response problem(const Error& error) {
+  const auto typed = [&](ProblemType type) {
+    Response response = problem(type, told(error));
+    if (told(error) != error.message) response.for_log = error.message;
+    return response;
+  };
   switch (error.code) {
     case ErrorCode::kMalformed:
-      return problem(ProblemType::kMalformed, error.message);
+      return typed(ProblemType::kMalformed);
     case ErrorCode::kTooLarge:
-      return problem(ProblemType::kTooLarge, error.message);
+      return typed(ProblemType::kTooLarge);
     case ErrorCode::kNotFound:
-      return problem(ProblemType::kNotFound, error.message);
+      return typed(ProblemType::kNotFound);
     case ErrorCode::kUnsupported:
     case ErrorCode::kInvalid:
-      return problem(ProblemType::kInvalid, error.message);
+      return typed(ProblemType::kInvalid);
     case ErrorCode::kFenced:
-      return problem(ProblemType::kConflict, error.message);
+      return typed(ProblemType::kConflict);
     case ErrorCode::kUnavailable:
       break;
   }
-  Response response = problem(ProblemType::kBrokerUnavailable, error.message);
+  Response response = typed(ProblemType::kBrokerUnavailable);
   response.headers.emplace_back("Retry-After", "1");
   return response;
 }
 
 Response store_problem(const Error& error) {
-  Response response = problem(ProblemType::kStoreUnavailable, error.message);
+  Response response = problem(ProblemType::kStoreUnavailable, told(error));
   response.headers.emplace_back("Retry-After", "1");
+  if (told(error) != error.message) response.for_log = error.message;
   return response;
 }
 

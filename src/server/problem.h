@@ -43,10 +43,14 @@ struct FieldError {
 
 Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors = {});
 
+// What of an error's message may leave the server: paths and statements of a store may not.
+std::string told(const Error& error);
+
 // An error of a port, as this server's callers see it.
 Response problem(const Error& error);
 
-// An error of the store: whatever it is, nothing that the caller has said is wrong.
+// An error of the store: whatever it is, nothing that the caller has said is wrong. Its paths and statements go into
+// the log, by the server.
 Response store_problem(const Error& error);
 
 // Adds what only the server knows.

@@ -6,6 +6,7 @@
 #include "codec/heartbeat.h"
 #include "office/dlq_view.h"
 #include "office/operation_row.h"
+#include "server/problem.h"
 
 namespace bartleby {
 namespace {
@@ -57,7 +58,7 @@ std::vector<SelfCheck> workers(const Services& services) {
 
 std::vector<SelfCheck> office(const Services& services) {
   const auto dlqs = dlq_views(*services.store, *services.broker, services.clock->now().wall);
-  if (!dlqs) return {{"store", CheckResult::kFail, dlqs.error().message}};
+  if (!dlqs) return {{"store", CheckResult::kFail, told(dlqs.error())}};
   std::vector<SelfCheck> found = {{"store", CheckResult::kOk, "answers"}};
   std::int64_t behind = 0, missed = 0, expiring = 0;
   for (const DlqView& dlq : *dlqs) behind += dlq.lag, missed += dlq.missed, expiring += dlq.expiring;
@@ -70,6 +71,16 @@ std::vector<SelfCheck> office(const Services& services) {
               counted(expiring, "record") + " not taken in will be deleted by their topics within a day"};
   if (missed > 0 && expiring == 0)
     intake = {"intake", CheckResult::kWarn, counted(missed, "record") + " were deleted before they were taken in"};
+  // Nothing of it is lost, but nothing arrives either, and it does not go away by itself.
+  const std::vector<IntakeTrouble> troubles = services.intake_troubles();
+  if (!troubles.empty()) {
+    const IntakeTrouble& first = troubles.front();
+    const std::string at =
+        first.dlq.topic.empty() ? "" : " " + first.dlq.topic + "/" + std::to_string(first.dlq.partition.v);
+    intake = {"intake", CheckResult::kFail,
+              first.doing + at + " has failed " + counted(static_cast<std::int64_t>(first.times), "time") +
+                  " in a row: " + told(first.error)};
+  }
   found.push_back(std::move(intake));
 
   std::vector<Operation> halted;
@@ -79,7 +90,7 @@ std::vector<SelfCheck> office(const Services& services) {
     halted = std::move(*page);
     return {};
   });
-  if (!read) found.push_back({"operations", CheckResult::kFail, read.error().message});
+  if (!read) found.push_back({"operations", CheckResult::kFail, told(read.error())});
   if (read && halted.empty()) found.push_back({"operations", CheckResult::kOk, "none has halted"});
   if (read && !halted.empty())
     found.push_back({"operations", CheckResult::kHalted, halted.front().id + " has halted: " + halted.front().note});

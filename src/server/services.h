@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "office/alert_runner.h"
+#include "office/intake_runner.h"
 #include "office/news.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
@@ -52,6 +53,7 @@ struct Services {
   std::function<std::vector<std::shared_ptr<FamilyMetrics>>()> families;            // of workers that have some
   std::function<std::vector<SinkStatus>()> sinks = [] { return std::vector<SinkStatus>(); };
   std::function<void()> beat;  // heartbeats say soon what has changed
+  std::function<std::vector<IntakeTrouble>()> intake_troubles = [] { return std::vector<IntakeTrouble>(); };
   Redaction redaction;
   std::function<DlqRule(const std::string& dlq)> rule_of;  // how letters are kept; of the office
   // The configuration that holds, without secrets: lines of YAML, and where each value came from.

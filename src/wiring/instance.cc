@@ -222,6 +222,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     p.services.runner = &p.office->runner();
     p.services.alerts = &p.office->alerts();
     p.services.sinks = [office = p.office.get()] { return office->sinks(); };
+    p.services.intake_troubles = [office = p.office.get()] { return office->intake_troubles(); };
   }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();

@@ -37,6 +37,7 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   if (auto* keeper = dynamic_cast<LogKeeper*>(&broker))
     options.passed = [keeper](const TopicPartition& dlq, Offset to) { keeper->keep_from(dlq, to); };
   options.sinks_of = [self = office.get()](const std::string& dlq) { return self->rule_of(dlq).sinks; };
+  options.source_of = [self = office.get()](const std::string& topic) { return self->source_of(topic); };
   office->intake_ =
       std::make_unique<IntakeRunner>(broker, *office->store_, log, clock, std::move(options),
                                      [self = office.get(), &clock](const std::string& dlq, const IntakeReport& report) {
@@ -126,13 +127,14 @@ std::vector<SinkStatus> Office::sinks() const {
 
 void Office::follow(const Config& config) {
   tell_whom(config);
-  std::set<std::string> dlqs, lanes;
+  std::set<std::string> dlqs;
+  std::map<std::string, std::string> lanes;
   std::map<std::string, std::vector<Reader>> readers;
   for (const WorkerConfig& worker : config.workers)
     for (const std::string& topic : worker.topics) {
       const std::string lane = worker.lane_of(topic, config.cluster_id);
       dlqs.insert(worker.dead_letters_of(topic, config.cluster_id));
-      lanes.insert(lane);
+      if (!lane.empty()) lanes.emplace(lane, topic);
       readers[topic].push_back({worker.group, lane});
     }
   for (const auto& [pattern, rule] : config.office.dlqs)
@@ -148,6 +150,12 @@ std::vector<Reader> Office::readers_of(const std::string& topic) const {
   const std::lock_guard lock(mutex_);
   const auto found = readers_.find(topic);
   return found == readers_.end() ? std::vector<Reader>() : found->second;
+}
+
+std::string Office::source_of(const std::string& lane) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = lanes_.find(lane);
+  return found == lanes_.end() ? "" : found->second;
 }
 
 DlqRule Office::rule_of(const std::string& dlq) const {

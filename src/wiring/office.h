@@ -44,6 +44,7 @@ class Office {
   OperationRunner& runner() { return *runner_; }
   const AlertRunner& alerts() const { return *alerts_; }
   IntakeCounts intake() const { return intake_->counts(); }
+  std::vector<IntakeTrouble> intake_troubles() const { return intake_->troubles(); }
   std::vector<SinkStatus> sinks() const;  // those that the store can tell about
   void follow(const Config& config);      // after a reload: the workers' dlqs and who is told may be others
 
@@ -55,6 +56,7 @@ class Office {
   Result<void> start_sinks(const Config& config, const Clock& clock, Log& log);
   void tell_whom(const Config& config);
   std::vector<Reader> readers_of(const std::string& topic) const;
+  std::string source_of(const std::string& lane) const;
 
   std::unique_ptr<Store> store_;
   std::unique_ptr<Archive> archive_;
@@ -62,7 +64,7 @@ class Office {
   mutable std::mutex mutex_;
   OfficeConfig rules_;                                  // under the mutex
   std::set<std::string> dlqs_;                          // under the mutex
-  std::set<std::string> lanes_;                         // under the mutex; no dlqs, whatever they are called
+  std::map<std::string, std::string> lanes_;            // under the mutex: the topic; no dlqs, whatever they are called
   std::map<std::string, std::vector<Reader>> readers_;  // under the mutex; by topic
   Log* log_ = nullptr;
   AlertsConfig told_;                    // as the destinations were made

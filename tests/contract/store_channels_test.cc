@@ -1,6 +1,8 @@
 // Channels, consumers and the messages that were broadcast, on every store.
 #include "office/channels.h"
+#include "office/shelf_upkeep.h"
 #include "office/sql.h"
+#include "office/summary.h"
 #include "tests/contract/store_operations.h"
 
 namespace bartleby::contract {
@@ -84,6 +86,42 @@ TEST_P(StoreOperations, AConsumerHasARowInTheSummaryFromItsRegistrationToItsEnd)
   EXPECT_EQ(number("SELECT count(*) FROM consumers"), 0);
   EXPECT_EQ(number("SELECT count(*) FROM dlq_summary"), 0);
   expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, NamesOfChannelsAndConsumersAreInEveryRowOfTheSummary) {
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  for (const char* id : {"billing", "mail", "quiet"})
+    write([&](Connection& c) { return put_consumer(c, consumer("orders", id), kAnn, now_); });
+  const auto dead = [&](std::int64_t n, const std::string& group) {
+    Arrival one = letter(n);
+    one.letter.shelf.group = one.letter.shelf.worker = group;
+    return one;
+  };
+  take_in({dead(1, "orders.billing"), dead(2, "orders.mail"), dead(3, "strangers")});
+  const auto rows = [&] {
+    return text("SELECT consumerName || '|' || channelName || '|' || dead_count FROM dlq_summary ORDER BY consumerId");
+  };
+  const std::string all =
+      "Consumer billing|Channel orders|1 Consumer mail|Channel orders|1 Consumer quiet|Channel orders|0"
+      " strangers|Channel orders|1";
+  EXPECT_EQ(rows(), all);
+  // Counted from nothing.
+  write([](Connection& c) { return sql::execute(c, "DELETE FROM dlq_summary"); });
+  EXPECT_TRUE(check_summary(store(), "a", now_, Duration(1)).value().bootstrapped);
+  EXPECT_EQ(rows(), all);
+  expect_counts_are_exact();
+  // A row that was deleted comes back with its next letter, and names that somebody has changed with the next check.
+  write([](Connection& c) { return sql::execute(c, "DELETE FROM dlq_summary WHERE consumerId = 'orders.quiet'"); });
+  take_in({dead(4, "orders.quiet")});
+  EXPECT_EQ(text("SELECT consumerName FROM dlq_summary WHERE consumerId = 'orders.quiet'"), "Consumer quiet");
+  write([](Connection& c) { return sql::execute(c, "UPDATE dlq_summary SET consumerName = consumerId"); });
+  now_ += Duration(10);
+  EXPECT_EQ(check_summary(store(), "a", now_, Duration(1)).value().drift, 3);
+  EXPECT_EQ(text("SELECT consumerName FROM dlq_summary WHERE consumerId = 'orders.mail'"), "Consumer mail");
+  // Rows of registered consumers stay, whatever they count.
+  for (const std::int64_t n : {1, 2, 3, 4}) change(dead(n, "").letter.id, LetterCause::kPurge);
+  EXPECT_EQ(free_shelves(store()).value().rows, 1);
+  EXPECT_EQ(number("SELECT count(*) FROM dlq_summary"), 3);
 }
 
 TEST_P(StoreOperations, AConsumerThatIsPutAgainKeepsWhereItBeganAndItsDead) {

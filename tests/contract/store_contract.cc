@@ -157,6 +157,9 @@ void StoreContract::expect_counts_are_exact() {
             0);
   EXPECT_EQ(number("SELECT coalesce(sum(letters), 0) FROM walked"),
             number("SELECT count(*) FROM letters, summary_walk WHERE seq <= walked_to"));
+  EXPECT_EQ(number("SELECT count(*) FROM walked_issues w, summary_walk s WHERE w.letters <> (SELECT count(*) FROM"
+                   " letters l WHERE l.issue = w.issue AND l.state = 0 AND l.seq <= s.walked_to)"),
+            0);
   read([](Connection& c) -> Result<void> {
     const auto verdict = verify_audit(c);
     if (!verdict) return std::unexpected(verdict.error());

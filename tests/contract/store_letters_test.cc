@@ -1,4 +1,5 @@
 // Letters in the store: taken in once, changed by the table, found by queries; counts exact all the way.
+#include "office/shelf_upkeep.h"
 #include "office/sql.h"
 #include "tests/contract/store_contract.h"
 
@@ -127,6 +128,65 @@ TEST_P(StoreContract, ALaterLifeOpensTheSameLetterFromEveryState) {
   EXPECT_EQ(number("SELECT count(*) FROM letters"), 5);
   EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action = 'came_back'"), 5);
   expect_counts_are_exact();
+}
+
+// Letters that name topics which change do not use up what the others need, and leave nothing behind.
+TEST_P(StoreContract, WhereThereAreTooManyShelvesLettersLieOnOneForTheRest) {
+  const auto take = [&](std::vector<Arrival> letters, const std::string& dlq) {
+    TakeIn desk(store(), "test", {}, {}, 3);
+    const TopicPartition tp{dlq, Partition(0)};
+    const auto before = desk.position(tp).value();
+    const Offset at = before ? before->done_to : Offset(0);
+    const Offset to(at.v + static_cast<std::int64_t>(letters.size()));
+    for (Arrival& one : letters) one.letter.shelf.dlq = dlq;
+    const auto report = desk.store({tp, before, {to, to}, 0, std::move(letters)}, now_);
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? *report : IntakeReport{};
+  };
+  std::vector<Arrival> many;
+  for (std::int64_t n = 0; n < 10; ++n) {
+    many.push_back(letter(n));
+    many.back().letter.shelf.topic = "t" + std::to_string(n);
+  }
+  IntakeReport report = take(many, "noise.dlq");
+  EXPECT_EQ(report.stored, 10U);
+  EXPECT_EQ(report.overflowed, 7U);
+  report = take({letter(20)}, "orders.dlq");
+  EXPECT_EQ(report.stored, 1U) << "others go on";
+  EXPECT_EQ(number("SELECT count(*) FROM shelves"), 5);
+  EXPECT_EQ(text("SELECT consumerId || ' ' || dead_count FROM dlq_summary WHERE consumerName = 'other'"),
+            "noise.dlq/other 7 orders.dlq/other 1");
+  EXPECT_EQ(get(letter(9).letter.id).shelf.topic, "") << "no replay goes by it";
+  expect_counts_are_exact();
+  // One that is here keeps its shelf.
+  change(letter(0).letter.id, LetterCause::kReplay);
+  Arrival back = letter(0, 1);
+  back.letter.shelf.reason = Reason::kRejected;
+  EXPECT_EQ(take({back}, "noise.dlq").came_back, 1U);
+  EXPECT_EQ(get(letter(0).letter.id).shelf.group, "billing");
+
+  EXPECT_EQ(free_shelves(store(), {.slice = 2}).value().shelves, 0) << "all have letters";
+  for (std::int64_t n = 1; n < 10; ++n) change(letter(n).letter.id, LetterCause::kPurge);
+  const FreedShelves freed = free_shelves(store(), {.slice = 2}).value();
+  EXPECT_EQ(freed.shelves, 3);
+  EXPECT_EQ(freed.rows, 3);
+  EXPECT_EQ(number("SELECT count(*) FROM dlq_summary"), 2);
+  expect_counts_are_exact();
+  EXPECT_EQ(take({letter(21)}, "orders.dlq").overflowed, 0U) << "there is room again";
+  EXPECT_EQ(get(letter(21).letter.id).shelf.topic, "orders");
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreContract, ALifeFromAPrivateLaneIsOfTheLanesTopic) {
+  Arrival alone = letter(1, 1);  // its first life was purged
+  alone.letter.shelf.topic = "orders.replay.billing";
+  take_in({alone});
+  EXPECT_EQ(get(alone.letter.id).shelf.topic, "orders");
+  EXPECT_EQ(text("SELECT channelId FROM dlq_summary"), "orders");
+  Arrival named = letter(2, 1);
+  named.letter.shelf.topic = "x.replay.y";
+  take_in({named});
+  EXPECT_EQ(get(named.letter.id).shelf.topic, "x.replay.y") << "of another group: a topic like any";
 }
 
 TEST_P(StoreContract, ADeathFarInTheFutureIsNotBelieved) {

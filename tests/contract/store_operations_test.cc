@@ -137,7 +137,12 @@ TEST_P(StoreOperations, AReplayIsTheMessageAsItWasAndOneHeader) {
   Arrival odd = letter(1);
   odd.payload = {std::string("k\0\xff", 3),
                  std::nullopt,
-                 {{"a", std::nullopt}, {"kafka_dlt-exception-message", "x"}, {"a", "2"}, {"bartleby-old", "1"}},
+                 {{"a", std::nullopt},
+                  {"kafka_dlt-exception-message", "x"},
+                  {"source_topic", "orders"},
+                  {"reason_poisoned", "x"},
+                  {"a", "2"},
+                  {"bartleby-old", "1"}},
                  ""};
   take_in({odd});
   run(started(request(OperationKind::kReplay)));

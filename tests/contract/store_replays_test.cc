@@ -1,5 +1,6 @@
 // Replays, edits and selections at the edges where other tools have lost, doubled or hidden letters.
 #include "base/random.h"
+#include "office/operation_steps.h"
 #include "tests/contract/store_operations.h"
 
 namespace bartleby::contract {
@@ -40,6 +41,66 @@ TEST_P(StoreOperations, ASecondEditChangesWhatCameBackFromTheFirst) {
   EXPECT_EQ(sent[1].first.replays, 2U);
   answer_all(Verdict::kApplied);
   EXPECT_EQ(get(letter(0).letter.id).state, LetterState::kResolved);
+}
+
+TEST_P(StoreOperations, ALetterThatWasTakenBackAndDiesLateIsOneLetter) {
+  letters(1);
+  const std::string id = letter(0).letter.id;
+  const auto replay = [&] {
+    const Operation operation = started(of_ids({id}));
+    run(operation);
+    EXPECT_EQ(get(id).state, LetterState::kReplaying);
+    return operation;
+  };
+  const auto take_it_back = [&](const Operation& operation) {
+    ASSERT_TRUE(operations().cancel(operation.id, kAnn));
+    const auto done = change_letters(store(), kAnn, now_, [&](LetterChanges& changes) -> Result<void> {
+      const auto taken = take_back(changes, get(id), now_);
+      if (!taken) return std::unexpected(taken.error());
+      EXPECT_TRUE(taken->has_value());
+      return {};
+    });
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(get(id).state, LetterState::kOpen);
+  };
+  take_it_back(replay());
+  // Somebody has dealt with it when its replay dies after all: that is not hidden.
+  change(id, LetterCause::kDiscard);
+  Arrival late = letter(0, 1);
+  late.letter.shelf.topic = "orders.replay.billing";
+  EXPECT_EQ(take_in({late}).came_back, 1U);
+  EXPECT_EQ(get(id).state, LetterState::kOpen);
+  EXPECT_EQ(get(id).replays, 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
+  expect_counts_are_exact();
+  // Taken back and sent again: what dies late is a life of its story, and what was sent last decides.
+  take_it_back(replay());
+  replay();
+  EXPECT_EQ(take_in({letter(0, 2)}).came_back, 1U);
+  EXPECT_EQ(take_in({letter(0, 2)}).duplicates, 1U);
+  EXPECT_EQ(get(id).state, LetterState::kReplaying);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
+  EXPECT_EQ(text("SELECT replays FROM lives ORDER BY replays"), "0 2");
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 3);
+  answer(replays_in("orders").back().first, Verdict::kApplied);
+  ASSERT_TRUE(take_outcomes(store(), cluster_, 1000, now_));
+  EXPECT_EQ(get(id).state, LetterState::kResolved);
+  expect_counts_are_exact();
+  change(id, LetterCause::kPurge);
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
+}
+
+TEST_P(StoreOperations, OfMoreLettersThanOneOperationTakesItTakesWhatFits) {
+  letters(5);
+  OperationsOptions few = options();
+  few.limits.letters = 3;
+  OperationRequest r = request(OperationKind::kReplay);
+  EXPECT_EQ(Operations(store(), clock_, few).plan(r, kAnn).error().code, ErrorCode::kTooLarge);
+  r.what_fits = true;
+  const auto planned = Operations(store(), clock_, few).plan(r, kAnn);
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_EQ(planned->letters, 3);
+  EXPECT_EQ(planned->report.warnings.size(), 1U);
 }
 
 TEST_P(StoreOperations, WhatIsResolvedAlreadyIsNeverSentAgain) {

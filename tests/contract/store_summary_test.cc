@@ -48,6 +48,71 @@ TEST_P(StoreContract, TheCheckRepairsWhatSomebodyHasChangedAndSaysSo) {
   expect_counts_are_exact();
 }
 
+// A wrong figure would make every change of its letters fail: the store takes none that is negative.
+TEST_P(StoreContract, TheCheckRepairsOpenLettersOfIssuesWithALineInTheAudit) {
+  take_in({letter(1), letter(2), letter(3)});
+  write([](Connection& c) { return sql::execute(c, "UPDATE issues SET open = 0"); });
+  const auto purge = [&] {
+    return change_letters(store(), {"ann", "", ""}, now_, [&](LetterChanges& changes) -> Result<void> {
+      const auto changed = changes.change(letter(1).letter.id, {}, LetterCause::kPurge);
+      if (!changed) return std::unexpected(changed.error());
+      return {};
+    });
+  };
+  EXPECT_FALSE(purge());
+  now_ += 11 * kMinute;
+  const auto check = [&] { return check_summary(store(), "a", now_, 10 * kMinute, {.slice = 2, .slices = 1}).value(); };
+  EXPECT_FALSE(check().compared);
+  now_ += 11 * kMinute;
+  change(letter(3).letter.id, LetterCause::kReplay, {.version = 9});  // stale: nothing changes
+  EXPECT_EQ(check().drift, 1);
+  EXPECT_EQ(number("SELECT open FROM issues"), 3);
+  EXPECT_EQ(text("SELECT subject || ' ' || detail FROM audit_log WHERE action = 'repair-counts'"),
+            R"(counts {"counts":1})");
+  EXPECT_TRUE(purge());
+  expect_counts_are_exact();
+  // What changes behind the walk is counted on.
+  now_ += 11 * kMinute;
+  EXPECT_FALSE(check().compared);
+  change(letter(2).letter.id, LetterCause::kDiscard);
+  take_in({letter(4)});
+  now_ += 11 * kMinute;
+  SummaryCheck last = check();
+  for (int i = 0; i < 3 && !last.compared; ++i) now_ += 11 * kMinute, last = check();
+  EXPECT_TRUE(last.compared);
+  EXPECT_EQ(last.drift, 0);
+  expect_counts_are_exact();
+}
+
+// Both statements of the seed, as it has them.
+TEST_P(StoreContract, TheSeedsStatementsCountDeadJobsAndThoseSinceTheLastCheck) {
+  constexpr std::string_view kBootstrap =
+      "SELECT consumerId, COUNT(id)\nFROM job\nWHERE status = 1004\nGROUP BY consumerId";
+  constexpr std::string_view kIncremental =
+      "SELECT consumerId, COUNT(id)\nFROM job\nWHERE status = 1004 AND statusChangedAt > :last_checked_at\nGROUP BY"
+      " consumerId";
+  const auto counted = [&](std::string_view statement, bool since) {
+    std::string found;
+    read([&](Connection& c) -> Result<void> {
+      const auto last = sql::one(c, "SELECT MAX(last_checked_at) FROM dlq_summary", [](Rows& r) { return r.text(0); });
+      if (!last) return std::unexpected(last.error());
+      const auto row = [&](Rows& r) { found += r.text(0) + " " + std::to_string(r.integer(1)); };
+      return since ? sql::each(c, statement, row, last->value_or("")) : sql::each(c, statement, row);
+    });
+    return found;
+  };
+  take_in({letter(1), letter(2), letter(3)});
+  now_ += 11 * kMinute;
+  ASSERT_TRUE(check_summary(store(), "a", now_, 10 * kMinute).value().compared);
+  EXPECT_EQ(counted(kBootstrap, false), "orders/billing 3");
+  EXPECT_EQ(counted(kIncremental, true), "") << "nothing died since the check";
+  now_ += kMinute;
+  Arrival other = letter(4);  // the first of its consumer: its row is not a check
+  other.letter.shelf.group = "mail";
+  take_in({other, letter(5), letter(6)});
+  EXPECT_EQ(counted(kIncremental, true), "orders/billing 2orders/mail 1");
+}
+
 TEST_P(StoreContract, AnEmptySummaryIsFilledOnce) {
   take_in({letter(1), letter(2)});
   write([](Connection& c) { return sql::execute(c, "DELETE FROM dlq_summary"); });
@@ -93,7 +158,7 @@ TEST_P(StoreContract, AWalkOverManyRunsIsExactWhateverChangesMeanwhile) {
     now_ += 10 * kMinute;
     last = check_summary(store(), "a", now_, 10 * kMinute, {.slice = 3, .slices = 2}).value();
   }
-  EXPECT_EQ(last.drift, 2) << "the shelf's counters and the consumer's summary";
+  EXPECT_EQ(last.drift, 3) << "the shelf's counters, the consumer's summary and the issue";
   EXPECT_EQ(number("SELECT sum(dead_count) FROM dlq_summary"), number("SELECT count(*) FROM job WHERE status = 1004"));
 }
 

@@ -32,8 +32,14 @@ constexpr std::string_view kCounts =
     " (SELECT count(*) FROM walked w, summary_walk s WHERE w.letters <> (SELECT count(*) FROM letters l"
     "   WHERE l.shelf = w.shelf AND l.state = w.state AND l.seq <= s.walked_to)),"
     " (SELECT coalesce(sum(letters), 0) FROM walked) - (SELECT count(*) FROM letters, summary_walk"
-    "   WHERE seq <= walked_to)";
-constexpr std::array<std::string_view, 13> kCountTexts = {"the summary of a consumer differs from its dead jobs",
+    "   WHERE seq <= walked_to),"
+    " (SELECT count(*) FROM walked_issues w, summary_walk s WHERE w.letters <> (SELECT count(*) FROM letters l"
+    "   WHERE l.issue = w.issue AND l.state = 0 AND l.seq <= s.walked_to)),"
+    " (SELECT coalesce(sum(letters), 0) FROM walked_issues) - (SELECT count(*) FROM letters, summary_walk"
+    "   WHERE seq <= walked_to AND state = 0),"
+    " (SELECT count(*) FROM letters l WHERE NOT EXISTS(SELECT 1 FROM shelves s WHERE s.id = l.shelf)),"
+    " (SELECT count(*) FROM lives e WHERE NOT EXISTS(SELECT 1 FROM shelves s WHERE s.id = e.shelf))";
+constexpr std::array<std::string_view, 17> kCountTexts = {"the summary of a consumer differs from its dead jobs",
                                                           "the summary differs from the dead jobs",
                                                           "the summary is negative",
                                                           "a counter differs from its letters",
@@ -45,7 +51,11 @@ constexpr std::array<std::string_view, 13> kCountTexts = {"the summary of a cons
                                                           "a count of results differs from its items",
                                                           "the counts of results differ from the items",
                                                           "what was walked differs from its letters",
-                                                          "what was walked differs from the letters"};
+                                                          "what was walked differs from the letters",
+                                                          "what was walked of an issue differs from its letters",
+                                                          "what was walked of issues differs from the letters",
+                                                          "a letter without its shelf",
+                                                          "a life without its shelf"};
 
 std::optional<LetterCause> letter_cause(std::string_view text) {
   for (std::size_t i = 0; i < kLetterCauseNames.size(); ++i)
@@ -129,14 +139,19 @@ void OfficeChecker::replayed(const TopicPartition& tp, const LogRecord& record) 
 Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::vector<AuditEntry>& lines) {
   BARTLEBY_TRY(
       sql::each(connection,
-                "SELECT l.seq, l.id, l.state, l.version, l.replays, l.dialect, s.dlq, l.dlq_partition, l.dlq_offset"
+                "SELECT l.seq, l.id, l.state, l.version, l.replays, l.dialect, s.dlq, l.dlq_partition, l.dlq_offset,"
+                " l.lineage, s.consumer_group"
                 " FROM letters l JOIN shelves s ON s.id = l.shelf",
                 [&](Rows& r) {
-                  picture.letters[r.integer(0)] = {
-                      r.text(1),           static_cast<LetterState>(r.integer(2)),
-                      r.integer(3),        static_cast<std::uint32_t>(r.integer(4)),
-                      r.text(5),           {r.text(6), Partition(static_cast<std::int32_t>(r.integer(7)))},
-                      Offset(r.integer(8))};
+                  picture.letters[r.integer(0)] = {r.text(1),
+                                                   static_cast<LetterState>(r.integer(2)),
+                                                   r.integer(3),
+                                                   static_cast<std::uint32_t>(r.integer(4)),
+                                                   r.text(5),
+                                                   {r.text(6), Partition(static_cast<std::int32_t>(r.integer(7)))},
+                                                   Offset(r.integer(8)),
+                                                   r.text(9),
+                                                   r.text(10)};
                 }));
   BARTLEBY_TRY(
       sql::each(connection, "SELECT id FROM life_ids", [&](Rows& r) { arrived_.insert(std::string(r.view(0))); }));
@@ -164,7 +179,8 @@ Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::
         {Offset(r.integer(2)), Offset(r.integer(3))}, r.integer(4)};
   }));
   return sql::each(
-      connection, "SELECT seq, actor, action, subject, from_state, to_state FROM audit_log WHERE seq > $1 ORDER BY seq",
+      connection,
+      "SELECT seq, actor, action, subject, from_state, to_state, detail FROM audit_log WHERE seq > $1 ORDER BY seq",
       [&](Rows& r) {
         AuditEntry entry;
         entry.seq = r.integer(0);
@@ -173,6 +189,7 @@ Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::
         entry.subject = r.text(3);
         entry.from = r.text(4);
         entry.to = r.text(5);
+        entry.detail = r.text(6);
         lines.push_back(std::move(entry));
       },
       audit_seen_);
@@ -185,7 +202,9 @@ Result<void> OfficeChecker::look_at_counts(Connection& connection) {
     return true;
   });
   if (!row) return std::unexpected(row.error());
-  return {};
+  return sql::each(connection,
+                   "SELECT 1 FROM lives e JOIN letters l ON l.seq = e.letter WHERE e.replays > l.payload_life LIMIT 1",
+                   [&](Rows&) { coverage_.saw(OfficeSeen::kLateLife); });
 }
 
 void OfficeChecker::committed() {
@@ -212,7 +231,7 @@ void OfficeChecker::check_letters(const Picture& before, const std::vector<Audit
   const auto follow = [&](const Letter& was, const Letter* is) {
     LetterState state = was.state;
     std::int64_t version = was.version;
-    std::uint32_t lives = 0;
+    std::uint32_t lives = 0, taken_back = 0;
     const auto of_it = by_subject.find(was.id);
     for (const AuditEntry* line : of_it == by_subject.end() ? std::vector<const AuditEntry*>() : of_it->second) {
       const auto cause = letter_cause(line->action);
@@ -225,6 +244,11 @@ void OfficeChecker::check_letters(const Picture& before, const std::vector<Audit
                       : state != LetterState::kOpen    ? OfficeSeen::kCameBackDealtWith
                                                        : OfficeSeen::kTakenIn);
       }
+      if (cause == LetterCause::kReturned && line->detail.contains("taken_back")) {
+        ++taken_back;
+        taken_back_.insert({was.id, was.replays + taken_back});
+        coverage_.saw(OfficeSeen::kTakenBack);
+      }
       if (cause == LetterCause::kSucceeded) coverage_.saw(OfficeSeen::kResolved);
       if (cause == LetterCause::kDiscard) coverage_.saw(OfficeSeen::kDiscarded);
       if (cause == LetterCause::kRestore) coverage_.saw(OfficeSeen::kRestored);
@@ -236,7 +260,7 @@ void OfficeChecker::check_letters(const Picture& before, const std::vector<Audit
       if (state != LetterState::kGone) broken("gone without a purge: " + was.id);
     } else if (is->state != state || is->version != version) {
       broken("changed without a line in the audit: " + was.id);
-    } else if (is->replays != was.replays && (lives == 0 || is->replays < was.replays + lives)) {
+    } else if (lives == 0 ? is->replays != was.replays + taken_back : is->replays < was.replays) {
       broken("another life without coming back: " + was.id);
     }
   };
@@ -257,6 +281,12 @@ void OfficeChecker::check_letters(const Picture& before, const std::vector<Audit
 void OfficeChecker::check_arrival(const Picture& before, const Letter& letter) {
   coverage_.saw(letter.dialect == "raw" ? OfficeSeen::kRaw : OfficeSeen::kTakenIn);
   if (!written_.contains(letter.id)) broken("a letter that nobody wrote: " + letter.id);
+  // A copy of a first life may come after its letter was purged and a later life has become one; a later life of a
+  // letter that is here is no letter of its own.
+  for (const auto& [seq, other] : before.letters)
+    if (letter.replays > 0 && other.id != letter.id && other.lineage == letter.lineage && other.group == letter.group &&
+        now_.letters.contains(seq))
+      broken("one message is two letters: " + letter.id + " and " + other.id);
   // One that was purged and written again is a new one with the old name.
   if (!arrived_.insert(letter.id).second)
     std::erase_if(sent_, [&](const auto& one) { return one.first.first == letter.id; });

@@ -55,6 +55,7 @@ class OfficeChecker {
     std::string dialect;
     TopicPartition dlq;
     Offset at;
+    std::string lineage, group;
     bool operator==(const Letter&) const = default;
   };
   struct Op {
@@ -124,7 +125,8 @@ class OfficeChecker {
   std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;  // letter and life: the operation
   std::map<std::tuple<std::string, std::string, std::string>, Offset> last_sent_;  // operation, topic, key: the origin
   std::map<std::pair<std::string, std::uint32_t>, std::set<Verdict>> verdicts_;
-  std::map<std::int64_t, std::string> ids_;  // of letters that are or were
+  std::map<std::int64_t, std::string> ids_;                     // of letters that are or were
+  std::set<std::pair<std::string, std::uint32_t>> taken_back_;  // letter and life
   std::map<std::int64_t, Baseline> baselines_;
   std::set<std::int64_t> must_halt_;  // when the turn began
   Picture now_;

@@ -129,6 +129,12 @@ void OfficeChecker::check_item(const Picture& before, std::int64_t operation, co
       coverage_.saw(OfficeSeen::kEarlyOutcome);
       break;
     case ItemResult::kSent:
+      if (is.result == ItemResult::kSkipped) {
+        if (op.state != OperationState::kDone && op.state != OperationState::kCancelled)
+          wrong("taken back though its operation goes on");
+        if (!taken_back_.contains({id, is.replays + 1})) wrong("left out though it was sent");
+        return;
+      }
       break;
     default:
       return wrong("an item that was " + std::string(name(was.result)) + " is " + std::string(name(is.result)));
@@ -167,7 +173,8 @@ void OfficeChecker::ended() {
     if (item.result == ItemResult::kSucceeded || item.result == ItemResult::kCameBack)
       noted.emplace(now_.operations.at(where.first).id, name_of(item.letter), item.replays + 1);
   for (const auto& [what, operation] : sent_)
-    if (!noted.contains({operation, what.first, what.second})) broken("sent and not noted: " + what.first);
+    if (!noted.contains({operation, what.first, what.second}) && !taken_back_.contains(what))
+      broken("sent and not noted: " + what.first);
 }
 
 }  // namespace bartleby::sim

@@ -1,6 +1,10 @@
 // People: they plan, start, pause, resume and cancel operations, change single letters and issues, at any moment.
+#include <algorithm>
+
 #include "office/issues.h"
 #include "office/letter_changes.h"
+#include "office/letter_row.h"
+#include "office/operation_steps.h"
 #include "office/sql.h"
 #include "tests/sim/office_world.h"
 
@@ -113,11 +117,21 @@ void OfficeWorld::change_operation(bool healing) {
 void OfficeWorld::change_one_letter() {
   const auto& letters = checker_->picture().letters;
   if (letters.empty()) return;
-  const auto which = std::next(letters.begin(), static_cast<long>(random().below(letters.size())));
-  const std::string id = which->second.id;
+  auto which = std::next(letters.begin(), static_cast<long>(random().below(letters.size())));
   constexpr std::array kCauses = {LetterCause::kDiscard, LetterCause::kRestore, LetterCause::kPurge};
-  const LetterCause cause = kCauses[random().below(kCauses.size())];
+  LetterCause cause = kCauses[random().below(kCauses.size())];
+  // Somebody looks for those that do not come back.
+  const auto waits = std::ranges::find(letters, LetterState::kReplaying, [](const auto& l) { return l.second.state; });
+  if (waits != letters.end() && random().chance(40)) which = waits, cause = LetterCause::kRestore;
+  const std::string id = which->second.id;
   const auto done = change_letters(*store_, kAnn, scheduler_.wall(), [&](LetterChanges& changes) -> Result<void> {
+    const auto row = letter_row(changes.connection(), std::string_view(id));
+    if (!row) return std::unexpected(row.error());
+    if (*row && (*row)->letter.state == LetterState::kReplaying && cause == LetterCause::kRestore) {
+      const auto taken = take_back(changes, (*row)->letter, scheduler_.wall());
+      if (!taken) return std::unexpected(taken.error());
+      return {};
+    }
     const auto changed = changes.change(id, {}, cause, {});
     if (!changed) return std::unexpected(changed.error());
     return {};

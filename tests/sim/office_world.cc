@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/hash.h"
+#include "office/shelf_upkeep.h"
 #include "office/summary.h"
 #include "tests/support/scratch_folder.h"
 
@@ -176,6 +177,12 @@ void OfficeWorld::office_turn() {
   }
   if ((healing_ || random().chance(80)) && !intake_first) intake();
   if (random().chance(40)) alive([&] { check_counts(); });
+  if (random().chance(20)) alive([&] { free_empty_shelves(); });
+}
+
+void OfficeWorld::free_empty_shelves() {
+  const auto freed = free_shelves(*store_, {.slice = random().between(1, 4), .slices = 10});
+  if (freed && freed->shelves > 0) coverage_.saw(OfficeSeen::kShelfFreed);
 }
 
 // In small steps, so that much changes behind it before it has seen all.

@@ -63,6 +63,7 @@ class OfficeWorld {
   void office_turn();
   void another_intake();
   void check_counts();
+  void free_empty_shelves();
   void heal();
   bool quiet();
   void note(const std::string& what);

@@ -21,6 +21,7 @@ constexpr std::string_view kJob = R"({"$ref": "#/components/schemas/Job"})";
 constexpr std::string_view kJobs = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Job"})");
 constexpr std::string_view kRequeued = R"({"type": "object", "required": ["requeuedCount"],
   "additionalProperties": false, "properties": {"requeuedCount": {"type": "integer"},
+    "left": {"type": "integer", "description": "dead jobs that are more than one operation takes: ask again for them"},
     "operation": {"type": "string", "description": "that carries it out"}}})";
 constexpr std::string_view kDeleted = R"({"type": "object", "required": ["deletedCount"],
   "additionalProperties": false, "properties": {"deletedCount": {"type": "integer"}}})";
@@ -83,6 +84,16 @@ Response list_dead(const Services& services, const Request& request) {
 // To this consumer alone, by its private lane, as fast as it goes. What came back before does not stop it: a person
 // has asked for these.
 Response requeue(const Services& services, const Request& request, OperationRequest wanted) {
+  std::int64_t matching = 0;
+  if (wanted.query) {
+    const auto counted = services.store->read([&](Connection& connection) -> Result<void> {
+      const auto count = count_letters(connection, *wanted.query, services.clock->now().wall);
+      if (!count) return std::unexpected(count.error());
+      matching = count->value;
+      return {};
+    });
+    if (!counted) return store_problem(counted.error());
+  }
   wanted.kind = OperationKind::kReplay;
   wanted.settings = services.operations->defaults();
   wanted.settings.scope = ReplayScope::kGroup;
@@ -94,6 +105,9 @@ Response requeue(const Services& services, const Request& request, OperationRequ
   const auto plan = services.operations->plan(wanted, actor);
   if (!plan) return plan.error().code == ErrorCode::kUnavailable ? store_problem(plan.error()) : problem(plan.error());
   json::object body{{"requeuedCount", plan->letters}};
+  std::int64_t left = matching - plan->letters;
+  for (const Excluded& excluded : plan->report.excluded) left -= excluded.letters;
+  if (left > 0) body["left"] = left;
   if (plan->letters > 0) {
     const auto started = services.operations->start(plan->id, actor);
     if (!started) return store_problem(started.error());
@@ -113,6 +127,7 @@ Response requeue_all(const Services& services, const Request& request) {
   if (!found) return found.error();
   OperationRequest wanted;
   wanted.query = dead_of(found->consumer);
+  wanted.what_fits = true;
   return requeue(services, request, std::move(wanted));
 }
 

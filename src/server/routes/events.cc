@@ -12,6 +12,7 @@
 #include "office/operation_row.h"
 #include "server/access.h"
 #include "server/json.h"
+#include "server/problem.h"
 #include "server/routes/routes.h"
 
 namespace bartleby {
@@ -144,7 +145,7 @@ class EventStream {
       return {};
     });
     json::object data;
-    if (!read) data["trouble"] = read.error().message;
+    if (!read) data["trouble"] = told(read.error());
     if (read && wanted_.letters) data["letters"] = std::move(letters);
     if (read && wanted_.issues) data["issues"] = std::move(issues);
     if (read && wanted_.operations) data["operations"] = std::move(operations);

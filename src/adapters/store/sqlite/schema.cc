@@ -44,7 +44,7 @@ CREATE INDEX letters_by_job_offset ON letters(job_offset);
 CREATE INDEX letters_replayed ON letters(died_at) WHERE replays > 0;
 CREATE INDEX letters_by_undo ON letters(undo_until) WHERE undo_until IS NOT NULL;
 
--- Bytes, once per life whose bytes differ from the life before. The first byte of `bytes` says how it is packed.
+-- Bytes, once for each life that died and was taken in. The first byte of `bytes` says how it is packed.
 CREATE TABLE payloads(
   letter INTEGER NOT NULL, life INTEGER NOT NULL, stack TEXT NOT NULL, bytes BLOB NOT NULL,
   PRIMARY KEY(letter, life)) STRICT;
@@ -228,7 +228,29 @@ INSERT INTO dlq_summary
   ON CONFLICT(consumerId) DO UPDATE SET dead_count = excluded.dead_count;
 )";
 
-constexpr std::array<std::string_view, 6> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks, kCounts};
+// When counts were checked is text of the same form as the times of the view `job`: statements compare the two. The
+// walk counts open letters of issues too, so it begins again. Shelves are freed when nothing lies on them any more.
+constexpr std::string_view kChecks = R"(
+CREATE TABLE summary_anew(
+  consumerId TEXT PRIMARY KEY, consumerName TEXT NOT NULL, channelId TEXT NOT NULL, channelName TEXT NOT NULL,
+  dead_count INTEGER NOT NULL DEFAULT 0 CHECK(dead_count >= 0), last_checked_at TEXT NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO summary_anew
+  SELECT consumerId, consumerName, channelId, channelName, dead_count,
+         strftime('%Y-%m-%d %H:%M:%f', last_checked_at / 1000.0, 'unixepoch') FROM dlq_summary;
+DROP TABLE dlq_summary;
+ALTER TABLE summary_anew RENAME TO dlq_summary;
+
+CREATE TABLE walked_issues(issue INTEGER PRIMARY KEY, letters INTEGER NOT NULL) STRICT;
+DELETE FROM walked;
+UPDATE summary_walk SET walked_to = 0;
+
+CREATE INDEX shelves_of_consumer ON shelves(consumer);
+CREATE INDEX lives_of_shelf ON lives(shelf);
+CREATE INDEX sink_queue_of_shelf ON sink_queue(shelf);
+CREATE INDEX sink_refused_of_shelf ON sink_refused(shelf);
+)";
+
+constexpr std::array<std::string_view, 7> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks, kCounts, kChecks};
 
 }  // namespace
 
