@@ -31,7 +31,10 @@ void IntakeRunner::stop() {
 
 IntakeCounts IntakeRunner::counts() const {
   const std::lock_guard lock(mutex_);
-  return counts_;
+  IntakeCounts counts = counts_;
+  for (const auto& [what, trouble] : troubles_)
+    if (!counts.trouble || trouble.since < counts.trouble->since) counts.trouble = trouble;
+  return counts;
 }
 
 void IntakeRunner::work() {
@@ -100,6 +103,7 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   next_discovery_ = clock_.now().steady + options_.discover;
   const auto topics = broker_.topics();
   if (!topics) return complain({}, "listing topics", topics.error());
+  went_well({}, "listing topics");
   for (const TopicSpec& topic : *topics) {
     const auto dlq_class = options_.dlq_class(topic.name);
     if (!dlq_class) continue;
@@ -109,6 +113,7 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
         complain({topic.name, Partition(0)}, "opening", known.error());
         continue;
       }
+      went_well({topic.name, Partition(0)}, "opening");
       if (known_as == known_.end())
         log_.info("dlq_consumer_started", {{"dlq", topic.name}, {"partitions", topic.partitions}});
       known_[topic.name] = *dlq_class;
@@ -123,6 +128,7 @@ IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
     complain(command.dlq, "reading the position", position.error());
     return PositionRead{command.dlq, false, {}};
   }
+  went_well(command.dlq, "reading the position");
   moved(command.dlq, position->value_or(IntakePosition{}).next);
   return PositionRead{command.dlq, true, *position};
 }
@@ -140,6 +146,7 @@ IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
     complain(command.dlq, "reading", records.error());
     return answer;
   }
+  went_well(command.dlq, "reading");
   return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
 }
 
@@ -160,6 +167,7 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
     complain(batch.dlq, "storing", report.error());
     return BatchStored{batch.dlq, false};
   }
+  went_well(batch.dlq, "storing");
   {
     const std::lock_guard lock(mutex_);
     counts_.stored += report->stored;
@@ -185,6 +193,19 @@ void IntakeRunner::complain(const TopicPartition& dlq, std::string_view doing, c
                {{"dlq", dlq.topic}, {"partition", dlq.partition.v}, {"doing", doing}, {"error", error.message}});
   const std::lock_guard lock(mutex_);
   ++counts_.failures;
+  if (error.code == ErrorCode::kNotFound) {  // a topic that is gone keeps nothing from being taken in
+    std::erase_if(troubles_, [&](const auto& one) { return one.first.first == dlq; });
+    return;
+  }
+  IntakeTrouble& trouble = troubles_[{dlq, std::string(doing)}];
+  if (trouble.doing.empty()) trouble = {dlq.topic, std::string(doing), {}, clock_.now().wall};
+  trouble.error = error.message;
+}
+
+// Step by step: while storing fails, the position and the records are read again and again, and well.
+void IntakeRunner::went_well(const TopicPartition& dlq, std::string_view doing) {
+  const std::lock_guard lock(mutex_);
+  if (!troubles_.empty()) troubles_.erase({dlq, std::string(doing)});
 }
 
 }  // namespace bartleby

@@ -32,9 +32,18 @@ struct IntakeOptions {
   IntakeLimits limits{};
 };
 
+// A step that failed and has not worked since.
+struct IntakeTrouble {
+  std::string dlq;    // empty: all of them
+  std::string doing;  // reading, storing, …
+  std::string error;
+  Timestamp since;
+};
+
 struct IntakeCounts {
   std::uint64_t stored = 0, came_back = 0, duplicates = 0, incidents = 0, missed = 0, failures = 0;
   std::int64_t lag = 0;
+  std::optional<IntakeTrouble> trouble{};  // the one that has lasted longest
 };
 
 class IntakeRunner {
@@ -65,6 +74,7 @@ class IntakeRunner {
   void moved(const TopicPartition& dlq, Offset to);
   bool show_positions();
   void complain(const TopicPartition& dlq, std::string_view doing, const Error& error);
+  void went_well(const TopicPartition& dlq, std::string_view doing);
 
   Broker& broker_;
   Log& log_;
@@ -82,8 +92,9 @@ class IntakeRunner {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;  // under the mutex
-  IntakeCounts counts_{};  // under the mutex
+  bool stopping_ = false;                                                     // under the mutex
+  IntakeCounts counts_{};                                                     // under the mutex
+  std::map<std::pair<TopicPartition, std::string>, IntakeTrouble> troubles_;  // under the mutex; by what was done
   std::thread thread_;
 };
 
