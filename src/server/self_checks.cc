@@ -33,6 +33,7 @@ std::vector<SelfCheck> workers(const Services& services) {
       if (const auto facts = heartbeat_from_text(beat.text); facts && facts->status != LifeStatus::kShuttingDown)
         alive.insert(beat.type);
   std::string silent, guarded;
+  std::set<std::string> refusing;
   std::int64_t expected = 0, waiting = 0;
   for (const auto& worker : services.workers()) {
     const std::string& name = worker->spec().name;
@@ -42,23 +43,30 @@ std::vector<SelfCheck> workers(const Services& services) {
     if (!runs || (beats && !alive.contains(name))) silent += (silent.empty() ? "" : ", ") + name;
     if (!s) continue;
     if (s->guard_open) guarded += (guarded.empty() ? "" : ", ") + name;
-    for (const PartitionStatus& p : s->partitions) waiting += static_cast<std::int64_t>(p.dlq_pending);
+    waiting += static_cast<std::int64_t>(s->dlq_pending);
+    refusing.insert(s->refusing_dlqs.begin(), s->refusing_dlqs.end());
   }
   found.push_back(silent.empty() ? SelfCheck{"workers", CheckResult::kOk, counted(expected, "worker") + ", all report"}
                                  : SelfCheck{"workers", CheckResult::kWarn, "not running or silent: " + silent});
   found.push_back(guarded.empty()
                       ? SelfCheck{"outage guards", CheckResult::kOk, "closed"}
                       : SelfCheck{"outage guards", CheckResult::kWarn, "open, work has stopped at: " + guarded});
-  found.push_back(waiting == 0 ? SelfCheck{"dlq writes", CheckResult::kOk, "no letter waits to be written"}
-                               : SelfCheck{"dlq writes", CheckResult::kWarn,
-                                           counted(waiting, "letter") + " wait to be written to their dlqs"});
+  SelfCheck writes{"dlq writes", CheckResult::kOk, "no letter waits to be written"};
+  if (waiting > 0)
+    writes = {writes.name, CheckResult::kWarn, counted(waiting, "letter") + " wait to be written to their dlqs"};
+  if (!refusing.empty())
+    writes = {writes.name, CheckResult::kFail,
+              *refusing.begin() + " does not take letters; lines with dlq_publish_failed tell why"};
+  found.push_back(std::move(writes));
   return found;
 }
 
 std::vector<SelfCheck> office(const Services& services) {
   const auto dlqs = dlq_views(*services.store, *services.broker, services.clock->now().wall);
   if (!dlqs) return {{"store", CheckResult::kFail, dlqs.error().message}};
-  std::vector<SelfCheck> found = {{"store", CheckResult::kOk, "answers"}};
+  const StoreLook look = services.store_check->ask();
+  std::vector<SelfCheck> found = {look.failure ? SelfCheck{"store", CheckResult::kFail, look.failure->message}
+                                               : SelfCheck{"store", CheckResult::kOk, "takes writes and answers"}};
   std::int64_t behind = 0, missed = 0, expiring = 0;
   for (const DlqView& dlq : *dlqs) behind += dlq.lag, missed += dlq.missed, expiring += dlq.expiring;
   SelfCheck intake{"intake", CheckResult::kOk, "every record of every dlq is taken in"};
