@@ -228,7 +228,12 @@ INSERT INTO dlq_summary
   ON CONFLICT(consumerId) DO UPDATE SET dead_count = excluded.dead_count;
 )";
 
-constexpr std::array<std::string_view, 6> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks, kCounts};
+// What a life's bytes were: they may lie in an archive when a copy of its record comes. Null where it was not noted.
+constexpr std::string_view kLifeHashes = R"(
+ALTER TABLE lives ADD COLUMN payload_hash BLOB;
+)";
+
+constexpr std::array<std::string_view, 7> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks, kCounts, kLifeHashes};
 
 }  // namespace
 
