@@ -43,6 +43,8 @@ class Engine {
   bool paused() const { return paused_; }
   // The broker has taken none of the last writes: nothing new begins until it takes one.
   bool writes_fail() const;
+  // It has refused a record and is left alone, until it takes one that is tried alone.
+  bool rests(DestinationId destination) const { return shared_.suspended(destination); }
 
  private:
   struct InFlight {

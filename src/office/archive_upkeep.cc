@@ -10,6 +10,7 @@
 #include "codec/zstd_bytes.h"
 #include "office/archives.h"
 #include "office/audit.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -103,6 +104,7 @@ Result<void> rewrite_one(Store& store, Archive& archive, const Left& left, const
   if (entry.id != left.entry.id) {
     BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
     BARTLEBY_TRY(archive.put(archive_manifest(entry.id), manifest_text(entry)));
+    if (office_mutant(OfficeMutant::kOldFileDeletedFirst)) BARTLEBY_TRY(archive.remove(archive_file(left.entry.id)));
   }
   return store.write([&](Connection& connection) -> Result<void> {
     // Whoever left since is in the new file too, and comes with the next call.
@@ -141,7 +143,7 @@ Result<void> delete_files(Store& store, Archive& archive, std::size_t most) {
       used = found->has_value();
       return {};
     }));
-    if (!used)
+    if (!used || office_mutant(OfficeMutant::kUsedFileDeleted))
       if (const auto gone = archive.remove(name); !gone && gone.error().code != ErrorCode::kNotFound) return gone;
     BARTLEBY_TRY(store.write([&](Connection& connection) {
       return sql::execute(connection, "DELETE FROM archive_files_left WHERE name = $1", name);

@@ -10,6 +10,7 @@
 #include "codec/zstd_bytes.h"
 #include "office/arrival.h"
 #include "office/letter_changes.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -129,8 +130,13 @@ Result<Archived> archive_letters(Store& store, Archive& archive, const std::stri
   entry.first = packed->first;
   entry.last = packed->last;
   entry.created_at = now;
-  BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
-  BARTLEBY_TRY(archive.put(archive_manifest(entry.id), manifest_text(entry)));
+  const auto put = [&]() -> Result<void> {
+    BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
+    return archive.put(archive_manifest(entry.id), manifest_text(entry));
+  };
+  // First: what is in the file may be lost with it, what is in neither is lost.
+  const bool late = office_mutant(OfficeMutant::kBytesLeaveFirst);
+  if (!late) BARTLEBY_TRY(put());
 
   const auto written = change_letters(store, actor, now, [&](LetterChanges& changes) -> Result<void> {
     done.letters = 0;
@@ -161,6 +167,7 @@ Result<Archived> archive_letters(Store& store, Archive& archive, const std::stri
                         ms(entry.last), ms(now));
   });
   if (!written) return std::unexpected(written.error());
+  if (late) BARTLEBY_TRY(put());
   done.id = entry.id;
   return done;
 }

@@ -31,7 +31,10 @@ void IntakeRunner::stop() {
 
 IntakeCounts IntakeRunner::counts() const {
   const std::lock_guard lock(mutex_);
-  return counts_;
+  IntakeCounts counts = counts_;
+  for (const auto& [what, trouble] : troubles_)
+    if (!counts.trouble || trouble.since < counts.trouble->since) counts.trouble = trouble;
+  return counts;
 }
 
 void IntakeRunner::work() {
@@ -100,7 +103,7 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   next_discovery_ = clock_.now().steady + options_.discover;
   const auto topics = broker_.topics();
   if (!topics) return complain({}, "listing topics", topics.error());
-  worked({}, "listing topics");
+  went_well({}, "listing topics");
   for (const TopicSpec& topic : *topics) {
     const auto dlq_class = options_.dlq_class(topic.name);
     if (!dlq_class) continue;
@@ -110,7 +113,7 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
         complain({topic.name, Partition(0)}, "opening", known.error());
         continue;
       }
-      worked({topic.name, Partition(0)}, "opening");
+      went_well({topic.name, Partition(0)}, "opening");
       if (known_as == known_.end())
         log_.info("dlq_consumer_started", {{"dlq", topic.name}, {"partitions", topic.partitions}});
       known_[topic.name] = *dlq_class;
@@ -125,7 +128,7 @@ IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
     complain(command.dlq, "reading the position", position.error());
     return PositionRead{command.dlq, false, {}};
   }
-  worked(command.dlq, "reading the position");
+  went_well(command.dlq, "reading the position");
   moved(command.dlq, position->value_or(IntakePosition{}).next);
   return PositionRead{command.dlq, true, *position};
 }
@@ -143,7 +146,7 @@ IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
     complain(command.dlq, "reading", records.error());
     return answer;
   }
-  worked(command.dlq, "reading");
+  went_well(command.dlq, "reading");
   return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
 }
 
@@ -164,7 +167,7 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
     complain(batch.dlq, "storing", report.error());
     return BatchStored{batch.dlq, false};
   }
-  worked(batch.dlq, "storing");
+  went_well(batch.dlq, "storing");
   {
     const std::lock_guard lock(mutex_);
     counts_.stored += report->stored;
@@ -198,21 +201,20 @@ void IntakeRunner::complain(const TopicPartition& dlq, std::string_view doing, c
                {{"dlq", dlq.topic}, {"partition", dlq.partition.v}, {"doing", doing}, {"error", error.message}});
   const std::lock_guard lock(mutex_);
   ++counts_.failures;
+  if (error.code == ErrorCode::kNotFound) {  // a topic that is gone keeps nothing from being taken in
+    std::erase_if(troubles_, [&](const auto& one) { return one.first.first == dlq; });
+    return;
+  }
   IntakeTrouble& trouble = troubles_[{dlq, std::string(doing)}];
-  trouble = {dlq, std::string(doing), trouble.times + 1, error};
+  if (trouble.doing.empty()) trouble = {dlq.topic, std::string(doing), {}, clock_.now().wall, 0};
+  trouble.error = error.message;
+  ++trouble.times;
 }
 
-void IntakeRunner::worked(const TopicPartition& dlq, std::string_view doing) {
+// Step by step: while storing fails, the position and the records are read again and again, and well.
+void IntakeRunner::went_well(const TopicPartition& dlq, std::string_view doing) {
   const std::lock_guard lock(mutex_);
   if (!troubles_.empty()) troubles_.erase({dlq, std::string(doing)});
-}
-
-std::vector<IntakeTrouble> IntakeRunner::troubles() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<IntakeTrouble> found;
-  for (const auto& [what, trouble] : troubles_)
-    if (trouble.times >= kKeepsFailing) found.push_back(trouble);
-  return found;
 }
 
 }  // namespace bartleby

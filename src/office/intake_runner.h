@@ -36,19 +36,20 @@ struct IntakeOptions {
   IntakeLimits limits{};
 };
 
+// A step that failed and has not worked since.
+struct IntakeTrouble {
+  std::string dlq;    // empty: all of them
+  std::string doing;  // reading, storing, …
+  std::string error;
+  Timestamp since;
+  std::uint64_t times = 0;  // in a row
+};
+
 struct IntakeCounts {
   std::uint64_t stored = 0, came_back = 0, duplicates = 0, incidents = 0, overflowed = 0, missed = 0, failures = 0;
   std::int64_t lag = 0;
+  std::optional<IntakeTrouble> trouble{};  // the one that has lasted longest
 };
-
-// What has failed each time since it last worked.
-struct IntakeTrouble {
-  TopicPartition dlq;
-  std::string doing;
-  std::uint64_t times = 0;
-  Error error;
-};
-constexpr std::uint64_t kKeepsFailing = 3;  // once or twice is what happens when somebody else was first
 
 class IntakeRunner {
  public:
@@ -63,7 +64,6 @@ class IntakeRunner {
   void start();
   void stop();
   IntakeCounts counts() const;
-  std::vector<IntakeTrouble> troubles() const;  // those that keep failing
 
   // Without the thread: everything that is due now, until nothing more is. For tests, and for a first round.
   void run_until_idle();
@@ -79,7 +79,7 @@ class IntakeRunner {
   void moved(const TopicPartition& dlq, Offset to);
   bool show_positions();
   void complain(const TopicPartition& dlq, std::string_view doing, const Error& error);
-  void worked(const TopicPartition& dlq, std::string_view doing);
+  void went_well(const TopicPartition& dlq, std::string_view doing);
 
   Broker& broker_;
   Log& log_;
@@ -100,7 +100,7 @@ class IntakeRunner {
   std::condition_variable wake_;
   bool stopping_ = false;                                                     // under the mutex
   IntakeCounts counts_{};                                                     // under the mutex
-  std::map<std::pair<TopicPartition, std::string>, IntakeTrouble> troubles_;  // under the mutex
+  std::map<std::pair<TopicPartition, std::string>, IntakeTrouble> troubles_;  // under the mutex; by what was done
   std::thread thread_;
 };
 

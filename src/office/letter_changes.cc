@@ -64,10 +64,11 @@ Result<void> LetterChanges::remove(const StoredLetter& letter) {
 
 // Its bytes leave the archive's file too, by and by: office/archive_upkeep.h.
 Result<void> LetterChanges::leave_archive(std::int64_t letter) {
-  BARTLEBY_TRY(sql::execute(connection_,
-                            "INSERT INTO archives_left(archive) SELECT archive FROM archived WHERE letter = $1"
-                            " ON CONFLICT(archive) DO NOTHING",
-                            letter));
+  if (!office_mutant(OfficeMutant::kLeftStaysInArchive))
+    BARTLEBY_TRY(sql::execute(connection_,
+                              "INSERT INTO archives_left(archive) SELECT archive FROM archived WHERE letter = $1"
+                              " ON CONFLICT(archive) DO NOTHING",
+                              letter));
   return sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter);
 }
 

@@ -10,6 +10,7 @@
 #include "office/lease.h"
 #include "office/letter_changes.h"
 #include "office/letters.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -106,13 +107,17 @@ Result<void> purge_discarded(Store& store, Timestamp now, RetentionReport& repor
 Result<std::optional<Ended>> ended_operation(Store& store, Timestamp before) {
   std::optional<Ended> found;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
+    const std::string_view statement =
+        office_mutant(OfficeMutant::kRunningForgotten)
+            ? "SELECT seq, id FROM operations WHERE started_at < $1 AND $2 <> $3 ORDER BY started_at LIMIT 1"
+        : office_mutant(OfficeMutant::kWaitingForgotten)
+            ? "SELECT seq, id FROM operations WHERE ended_at < $1 AND $2 <> $3 ORDER BY ended_at LIMIT 1"
+            : "SELECT o.seq, o.id FROM operations o WHERE o.ended_at IS NOT NULL AND o.ended_at < $1"
+              " AND NOT EXISTS(SELECT 1 FROM operation_results r"
+              " WHERE r.operation = o.seq AND r.result IN ($2, $3) AND r.items > 0) ORDER BY o.ended_at LIMIT 1";
     auto one = sql::one(
-        connection,
-        "SELECT o.seq, o.id FROM operations o WHERE o.ended_at IS NOT NULL AND o.ended_at < $1 AND NOT EXISTS(SELECT 1"
-        " FROM operation_results r WHERE r.operation = o.seq AND r.result IN ($2, $3) AND r.items > 0)"
-        " ORDER BY o.ended_at LIMIT 1",
-        [](Rows& row) { return Ended{row.integer(0), row.text(1)}; }, ms(before), static_cast<int>(ItemResult::kSent),
-        static_cast<int>(ItemResult::kUnknown));
+        connection, statement, [](Rows& row) { return Ended{row.integer(0), row.text(1)}; }, ms(before),
+        static_cast<int>(ItemResult::kSent), static_cast<int>(ItemResult::kUnknown));
     if (!one) return std::unexpected(one.error());
     found = std::move(*one);
     return {};
@@ -133,6 +138,7 @@ Result<bool> forget_some(Store& store, const Ended& ended, std::int64_t slice, T
                                 "DELETE FROM operation_items WHERE operation = $1 AND position IN (SELECT position FROM"
                                 " operation_items WHERE operation = $1 AND result = $2 ORDER BY position LIMIT $3)",
                                 ended.seq, result, slice));
+      if (office_mutant(OfficeMutant::kForgottenStillCounted)) return {};
       return sql::execute(connection,
                           "UPDATE operation_results SET items = items - $3 WHERE operation = $1 AND result = $2",
                           ended.seq, result, connection.changes());

@@ -139,12 +139,17 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
     ++report_.stored;
     return {};
   }
-  // Of the same life: a letter that came back has other bytes now. What is archived has the newest hash only.
+  // Of the same life: a letter that came back has other bytes now, and the bytes themselves may be in an archive.
   const auto same = sql::one(
       connection,
-      "SELECT l.payload_hash, p.bytes FROM letters l LEFT JOIN payloads p ON p.letter = l.seq AND p.life = $2"
-      " WHERE l.id = $1",
-      [](Rows& row) { return row.is_null(1) ? row.text(0) : hash_of(row.view(1)); }, letter.id, letter.replays);
+      "SELECT l.payload_hash, p.bytes, e.payload_hash FROM letters l"
+      " LEFT JOIN payloads p ON p.letter = l.seq AND p.life = $2"
+      " LEFT JOIN lives e ON e.letter = l.seq AND e.replays = $2 WHERE l.id = $1",
+      [](Rows& row) {
+        if (!row.is_null(2)) return row.text(2);
+        return row.is_null(1) ? row.text(0) : hash_of(row.view(1));
+      },
+      letter.id, letter.replays);
   if (!same) return std::unexpected(same.error());
   if (*same && **same == hash_of(packed(arrival.payload))) {
     ++report_.duplicates;
@@ -307,9 +312,9 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(
       sql::execute(connection,
                    "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
-                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life)"
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, payload_hash)"
                    " SELECT seq, payload_life, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
-                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life"
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, payload_hash"
                    " FROM letters WHERE seq = $1",
                    old.seq));
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kRecordsPerPoll = 1000;
 
+// What the engine calls the dlq of a topic.
+std::uint32_t dlq_number(const SourceTopic& source) { return static_cast<std::uint32_t>(hash64(source.dlq.topic)); }
+
 }  // namespace
 
 Pump::Pump(PumpConfig config, Member& member, OnRun run, OnAlarm alarm, OnGone gone)
@@ -40,6 +43,13 @@ const TopicPartition* Pump::where(PartitionRef ref) const {
 std::size_t Pump::metadata_bytes(PartitionRef ref) const {
   const auto at = places_.find(ref.index);
   return at == places_.end() || at->second.ref != ref ? 0 : at->second.metadata_bytes;
+}
+
+std::vector<std::string> Pump::refusing_dlqs() const {
+  std::set<std::string> names;
+  for (const auto& [topic, source] : config_.topics)
+    if (engine_.rests({DestinationType::kDlq, dlq_number(source)})) names.insert(source.dlq.topic);
+  return {names.begin(), names.end()};
 }
 
 std::uint32_t Pump::new_story(JournalStory story, bool though_empty) {
@@ -246,8 +256,7 @@ void Pump::take(BrokerEvent& event) {
           const auto topic = config_.topics.find(in.tp.topic);
           BARTLEBY_ASSERT(topic != config_.topics.end());
           places_[in.ref.index] = Place{.ref = in.ref, .tp = in.tp, .topic = &topic->second};
-          events_.push_back(
-              AssignedIn{in.ref, topic->second.traits, static_cast<std::uint32_t>(hash64(topic->second.dlq.topic))});
+          events_.push_back(AssignedIn{in.ref, topic->second.traits, dlq_number(topic->second)});
         } else if constexpr (std::is_same_v<T, PartitionRevoked>) {
           events_.push_back(RevokedIn{in.ref});
         } else if constexpr (std::is_same_v<T, PartitionLost>) {

@@ -130,6 +130,7 @@ class Pump {
   const TopicPartition* where(PartitionRef ref) const;
   std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
   std::vector<std::pair<PartitionRef, TopicPartition>> partitions() const;
+  std::vector<std::string> refusing_dlqs() const;  // by name; their letters wait until they take one
   // Messages that wait for their next attempt, or for people; at most `limit`.
   // In the order of topic, partition and offset.
   std::vector<ParkedMessage> parked(const ParkedFilter& filter, Now now, std::size_t limit) const;

@@ -74,7 +74,8 @@ struct WorkerStatus {
   bool pinned = false;  // a message that waits holds a commit
   std::uint32_t running = 0;
   bool guard_open = false;
-  bool writes_fail = false;  // the broker takes none: nothing new begins
+  bool writes_fail = false;                  // the broker takes none: nothing new begins
+  std::vector<std::string> refusing_dlqs{};  // they have refused letters, which wait
   std::optional<Timestamp> last_message_at;
 };
 

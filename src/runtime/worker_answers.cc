@@ -88,6 +88,7 @@ Result<WorkerStatus> Worker::status() {
     if (!pump_) return out;
     out.guard_open = pump_->engine().guard().open();
     out.writes_fail = pump_->engine().writes_fail();
+    out.refusing_dlqs = pump_->refusing_dlqs();
     for (const auto& [ref, tp] : pump_->partitions())
       if (const PartitionEngine* p = pump_->engine().partition(ref)) {
         PartitionStatus part = partition_status(*p, tp);

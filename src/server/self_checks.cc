@@ -12,6 +12,7 @@ namespace bartleby {
 namespace {
 
 constexpr std::int64_t kMuch = 1000;  // records of dlqs that wait to be taken in
+constexpr std::uint64_t kKeepsFailing = 3;  // once or twice is what happens when somebody else was first
 
 std::string counted(std::int64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
@@ -34,6 +35,7 @@ std::vector<SelfCheck> workers(const Services& services) {
       if (const auto facts = heartbeat_from_text(beat.text); facts && facts->status != LifeStatus::kShuttingDown)
         alive.insert(beat.type);
   std::string silent, guarded;
+  std::set<std::string> refusing;
   std::int64_t expected = 0, waiting = 0;
   for (const auto& worker : services.workers()) {
     const std::string& name = worker->spec().name;
@@ -43,23 +45,30 @@ std::vector<SelfCheck> workers(const Services& services) {
     if (!runs || (beats && !alive.contains(name))) silent += (silent.empty() ? "" : ", ") + name;
     if (!s) continue;
     if (s->guard_open) guarded += (guarded.empty() ? "" : ", ") + name;
-    for (const PartitionStatus& p : s->partitions) waiting += static_cast<std::int64_t>(p.dlq_pending);
+    waiting += static_cast<std::int64_t>(s->dlq_pending);
+    refusing.insert(s->refusing_dlqs.begin(), s->refusing_dlqs.end());
   }
   found.push_back(silent.empty() ? SelfCheck{"workers", CheckResult::kOk, counted(expected, "worker") + ", all report"}
                                  : SelfCheck{"workers", CheckResult::kWarn, "not running or silent: " + silent});
   found.push_back(guarded.empty()
                       ? SelfCheck{"outage guards", CheckResult::kOk, "closed"}
                       : SelfCheck{"outage guards", CheckResult::kWarn, "open, work has stopped at: " + guarded});
-  found.push_back(waiting == 0 ? SelfCheck{"dlq writes", CheckResult::kOk, "no letter waits to be written"}
-                               : SelfCheck{"dlq writes", CheckResult::kWarn,
-                                           counted(waiting, "letter") + " wait to be written to their dlqs"});
+  SelfCheck writes{"dlq writes", CheckResult::kOk, "no letter waits to be written"};
+  if (waiting > 0)
+    writes = {writes.name, CheckResult::kWarn, counted(waiting, "letter") + " wait to be written to their dlqs"};
+  if (!refusing.empty())
+    writes = {writes.name, CheckResult::kFail,
+              *refusing.begin() + " does not take letters; lines with dlq_publish_failed tell why"};
+  found.push_back(std::move(writes));
   return found;
 }
 
 std::vector<SelfCheck> office(const Services& services) {
   const auto dlqs = dlq_views(*services.store, *services.broker, services.clock->now().wall);
   if (!dlqs) return {{"store", CheckResult::kFail, told(dlqs.error())}};
-  std::vector<SelfCheck> found = {{"store", CheckResult::kOk, "answers"}};
+  const StoreLook look = services.store_check->ask();
+  std::vector<SelfCheck> found = {look.failure ? SelfCheck{"store", CheckResult::kFail, told(*look.failure)}
+                                               : SelfCheck{"store", CheckResult::kOk, "takes writes and answers"}};
   std::int64_t behind = 0, missed = 0, expiring = 0;
   for (const DlqView& dlq : *dlqs) behind += dlq.lag, missed += dlq.missed, expiring += dlq.expiring;
   SelfCheck intake{"intake", CheckResult::kOk, "every record of every dlq is taken in"};
@@ -72,15 +81,12 @@ std::vector<SelfCheck> office(const Services& services) {
   if (missed > 0 && expiring == 0)
     intake = {"intake", CheckResult::kWarn, counted(missed, "record") + " were deleted before they were taken in"};
   // Nothing of it is lost, but nothing arrives either, and it does not go away by itself.
-  const std::vector<IntakeTrouble> troubles = services.intake_troubles();
-  if (!troubles.empty()) {
-    const IntakeTrouble& first = troubles.front();
-    const std::string at =
-        first.dlq.topic.empty() ? "" : " " + first.dlq.topic + "/" + std::to_string(first.dlq.partition.v);
+  const std::optional<IntakeTrouble> trouble = services.intake().trouble;
+  if (trouble && trouble->times >= kKeepsFailing)
     intake = {"intake", CheckResult::kFail,
-              first.doing + at + " has failed " + counted(static_cast<std::int64_t>(first.times), "time") +
-                  " in a row: " + told(first.error)};
-  }
+              trouble->doing + (trouble->dlq.empty() ? "" : " " + trouble->dlq) + " has failed " +
+                  counted(static_cast<std::int64_t>(trouble->times), "time") +
+                  " in a row: " + told(Error{ErrorCode::kUnavailable, trouble->error})};
   found.push_back(std::move(intake));
 
   std::vector<Operation> halted;

@@ -16,6 +16,7 @@
 #include "office/operations.h"
 #include "office/retention.h"
 #include "office/sink_runner.h"
+#include "office/store_check.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/counters.h"
@@ -44,6 +45,7 @@ struct Services {
   Operations* operations = nullptr;     // likewise
   OperationRunner* runner = nullptr;    // likewise
   const AlertRunner* alerts = nullptr;  // likewise
+  StoreCheck* store_check = nullptr;    // likewise
   AccessControl* access = nullptr;
   const Clock* clock = nullptr;
   OpenAttempts* open_attempts = nullptr;
@@ -52,8 +54,8 @@ struct Services {
   std::function<std::shared_ptr<RetryCounter>(const std::string& worker)> counter;  // null: it has none
   std::function<std::vector<std::shared_ptr<FamilyMetrics>>()> families;            // of workers that have some
   std::function<std::vector<SinkStatus>()> sinks = [] { return std::vector<SinkStatus>(); };
-  std::function<void()> beat;  // heartbeats say soon what has changed
-  std::function<std::vector<IntakeTrouble>()> intake_troubles = [] { return std::vector<IntakeTrouble>(); };
+  std::function<IntakeCounts()> intake;  // of the office
+  std::function<void()> beat;            // heartbeats say soon what has changed
   Redaction redaction;
   std::function<DlqRule(const std::string& dlq)> rule_of;  // how letters are kept; of the office
   // The configuration that holds, without secrets: lines of YAML, and where each value came from.

@@ -221,8 +221,9 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
     p.services.operations = &p.office->operations();
     p.services.runner = &p.office->runner();
     p.services.alerts = &p.office->alerts();
+    p.services.store_check = &p.office->store_check();
+    p.services.intake = [office = p.office.get()] { return office->intake(); };
     p.services.sinks = [office = p.office.get()] { return office->sinks(); };
-    p.services.intake_troubles = [office = p.office.get()] { return office->intake_troubles(); };
   }
   p.services.clock = &clock;
   p.services.open_attempts = p.open.get();

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   if (!store) return std::unexpected(store.error());
   std::unique_ptr<Office> office(new Office(std::move(*store)));
   office->log_ = &log;
+  office->store_check_ = std::make_unique<StoreCheck>(*office->store_, clock, log);
   office->alerts_ = std::make_unique<AlertRunner>(*office->store_, clock, log);
   office->follow(config);
   IntakeOptions options;

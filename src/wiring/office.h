@@ -1,5 +1,6 @@
-// The office of a process: its store in the data folder, and four threads: one takes in letters of the embedded log,
-// one carries out operations, one does chores, one tells of alerts; and one more for each sink.
+// The office of a process: its store in the data folder, and five threads: one takes in letters of the embedded log,
+// one carries out operations, one does chores, one tells of alerts, one finds out whether the store works; and one more
+// for each sink.
 //
 // Takes in the dead letter topics of the configured workers, and every topic whose name looks like one (`*.dlq`,
 // `*.DLT`, `*-dlt`, `dlq.*`). Owns store and threads; the broker must outlive it. Any thread may ask for the store.
@@ -21,6 +22,7 @@
 #include "office/operation_runner.h"
 #include "office/operations.h"
 #include "office/sink_runner.h"
+#include "office/store_check.h"
 #include "ports/archive.h"
 #include "ports/broker.h"
 #include "ports/store.h"
@@ -43,8 +45,8 @@ class Office {
   Archive& archive() { return *archive_; }
   OperationRunner& runner() { return *runner_; }
   const AlertRunner& alerts() const { return *alerts_; }
+  StoreCheck& store_check() { return *store_check_; }
   IntakeCounts intake() const { return intake_->counts(); }
-  std::vector<IntakeTrouble> intake_troubles() const { return intake_->troubles(); }
   std::vector<SinkStatus> sinks() const;  // those that the store can tell about
   void follow(const Config& config);      // after a reload: the workers' dlqs and who is told may be others
 
@@ -67,7 +69,8 @@ class Office {
   std::map<std::string, std::string> lanes_;            // under the mutex: the topic; no dlqs, whatever they are called
   std::map<std::string, std::vector<Reader>> readers_;  // under the mutex; by topic
   Log* log_ = nullptr;
-  AlertsConfig told_;                    // as the destinations were made
+  AlertsConfig told_;  // as the destinations were made
+  std::unique_ptr<StoreCheck> store_check_;
   std::unique_ptr<AlertRunner> alerts_;  // intake wakes it
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<OperationRunner> runner_;

@@ -159,6 +159,24 @@ TEST_P(StoreArchives, ALaterFailureIsNotHiddenByTheArchive) {
   expect_counts_are_exact();
 }
 
+TEST_P(StoreArchives, ACopyOfAnEarlierLifeIsKnownThoughTheBytesAreArchived) {
+  take_in_three();
+  Arrival again = letter(1, 1);
+  again.payload.headers.emplace_back("bartleby-replay", "1");
+  take_in({again});
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  ASSERT_EQ(state(1), LetterState::kArchived);
+  const IntakeReport copies = take_in({letter(1), again});
+  EXPECT_EQ(copies.duplicates, 2U);
+  EXPECT_EQ(copies.incidents, 0U);
+  Arrival other = letter(1);
+  other.payload.value = "another message with the same id";
+  EXPECT_EQ(take_in({other}).incidents, 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 4);
+  expect_counts_are_exact();
+}
+
 TEST_P(StoreArchives, OneOfficeAtATimeTidies) {
   take_in_three();
   now_ += 31 * kDay;

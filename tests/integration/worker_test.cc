@@ -69,6 +69,26 @@ TEST_F(WorkerTest, WhatIsEmittedIntoAJournalIsRefusedAndNothingIsWrittenThere) {
   EXPECT_FALSE(broker_->describe("others.parked.billing"));
 }
 
+TEST_F(WorkerTest, ADlqThatRefusesALetterIsNamedUntilItTakesIt) {
+  start(std::make_shared<PooledHandler>(
+      InProcess{}, [](const Message&, Attempt&) { return reject("Broken", "for good"); }, 1));
+  ASSERT_TRUE(broker_->describe("orders.dlq"));
+  broker_->deny("orders.dlq", true);
+  ASSERT_TRUE(broker_->produce({{"orders", std::nullopt, "k", "v", {}}}));
+  Result<WorkerStatus> status;
+  ASSERT_TRUE(await([&] {
+    status = worker_->status();
+    return status && !status->refusing_dlqs.empty();
+  }));
+  EXPECT_EQ(status->refusing_dlqs, std::vector<std::string>{"orders.dlq"});
+  EXPECT_EQ(status->dlq_pending, 1U);
+  broker_->deny("orders.dlq", false);
+  ASSERT_TRUE(await([&] {
+    status = worker_->status();
+    return status && status->refusing_dlqs.empty() && status->dlq_pending == 0;
+  }));
+}
+
 // Says that a message which runs alone does not come back.
 class Hanging : public Handler {
  public:

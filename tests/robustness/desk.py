@@ -241,6 +241,68 @@ def commands(program):
         assert "letters ls -q dlq:pulled.dlq" in run("dlqs", "show", "pulled.dlq")
 
 
+def health_of_letters_and_store(program):
+    """What waits, what is in the way of a letter, and whether the store works: each from a real cause."""
+    with served(program) as api:
+        def health(status=200):
+            found, answer = api.call("GET", "/actuator/health")
+            assert found == status, (found, answer)
+            return answer
+
+        def dlq():
+            return api.call("GET", "/actuator/health")[1]["components"]["dlq"]
+
+        def store():
+            return api.call("GET", "/actuator/health")[1]["components"]["store"]["status"]
+
+        def up():
+            return [line for line in api.call("GET", "/metrics")[1].decode().splitlines()
+                    if line.startswith("bartleby_store_up ")]
+        wait_for("all to be well", lambda: health()["status"] == "UP")
+        none = {"open": 0, "pending": 0, "refusing": [], "intake_lag": 0}
+        assert dlq() == {"status": "UP", "details": none} and store() == "UP" and up() == ["bartleby_store_up 1"], dlq()
+        die(api, b"1")
+        wait_for("the letter", lambda: dlq() == {"status": "DEGRADED", "details": {**none, "open": 1}})
+        assert health()["status"] == "DEGRADED" and api.call("GET", "/actuator/health/readiness")[0] == 200
+
+        # Somebody else holds the file: nothing can be written, and everybody who asks is told.
+        lock = sqlite3.connect(pathlib.Path(api.bartleby.folder, "data", "office.db"), isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        wait_for("the store to be DOWN", lambda: store() == "DOWN")
+        down = health(503)
+        assert down["status"] == "DOWN" and "locked" in down["components"]["store"]["details"]["error"], down
+        assert down["components"]["broker"] == {"status": "UP"} and up() == ["bartleby_store_up 0"], down
+        assert api.call("GET", "/actuator/health/readiness")[0] == 503
+        assert api.call("GET", "/actuator/health/liveness")[0] == 200
+        checks = {one["name"]: one for one in api.call("GET", "/api/v1/status")[1]["checks"]}
+        assert checks["store"]["status"] == "fail" and "locked" in checks["store"]["detail"], checks
+        die(api, b"2")
+        wait_for("intake to fail", lambda: "error" in dlq()["details"])
+        assert dlq()["details"]["error"].startswith("pulled.dlq: storing: "), dlq()
+        since = dlq()["details"]["failing_since"]
+        wait_for("it to be tried again", lambda: api.bartleby.log.read_text().count("intake_failed") > 1)
+        assert dlq()["details"]["failing_since"] == since, dlq()
+        lock.execute("ROLLBACK")
+        lock.close()
+        wait_for("the store to be UP", lambda: store() == "UP")
+        wait_for("the letter", lambda: dlq()["details"] == {**none, "open": 2})
+        assert health()["status"] == "DEGRADED"
+        log = api.bartleby.log.read_text()
+        assert log.count("store_not_working") == 1 == log.count("store_works_again"), log
+
+        # A dlq that takes only what is smaller than any letter: the letter waits at its worker.
+        assert api.bartleby.terminate() == 0
+        with sqlite3.connect(pathlib.Path(api.bartleby.folder, "data", "log.db")) as topics:
+            assert topics.execute("UPDATE topics SET max_message = 9 WHERE name = 'pulled.dlq'").rowcount == 1
+        topics.close()
+        api.bartleby.start()
+        die(api, b"3")
+        wait_for("it to refuse", lambda: dlq()["details"]["refusing"] == ["pulled.dlq"])
+        assert dlq() == {"status": "DEGRADED", "details": {**none, "open": 2, "pending": 1, "refusing": ["pulled.dlq"]}}
+        checks = {one["name"]: one for one in api.call("GET", "/api/v1/status")[1]["checks"]}
+        assert checks["dlq writes"]["status"] == "fail" and "pulled.dlq" in checks["dlq writes"]["detail"], checks
+
+
 LATEST = """
 workers:
   late: {topics: [busy], start: latest, handler: {pull: {}}}
@@ -274,8 +336,8 @@ def what_a_group_never_wanted_is_no_lag(program):
 
 
 def main():
-    return run_checks([letters_and_issues, about_itself, jobs, events, commands, what_a_group_never_wanted_is_no_lag],
-                      pathlib.Path(sys.argv[1]).resolve())
+    return run_checks([letters_and_issues, about_itself, health_of_letters_and_store, jobs, events, commands,
+                       what_a_group_never_wanted_is_no_lag], pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@
 #include "office/take_in.h"
 #include "ports/store.h"
 #include "tests/sim/coverage.h"
+#include "tests/sim/office_archive.h"
 #include "tests/sim/sim_cluster.h"
 
 namespace bartleby::sim {
@@ -26,8 +27,9 @@ inline const std::string kOfficeCluster = "sim";
 
 class OfficeChecker {
  public:
-  OfficeChecker(Store& store, const SimCluster& cluster, OfficeKey key, OfficeCoverage& coverage)
-      : store_(store), cluster_(cluster), key_(std::move(key)), coverage_(coverage) {}
+  OfficeChecker(Store& store, const SimCluster& cluster, const SimArchive& archive, OfficeKey key,
+                OfficeCoverage& coverage)
+      : store_(store), cluster_(cluster), archive_(archive), key_(std::move(key)), coverage_(coverage) {}
 
   // ---- What the world says
   void born(const std::string& lineage, const std::string& letter, Offset origin) {
@@ -36,7 +38,9 @@ class OfficeChecker {
   void dlq(const std::string& topic) { dlqs_.insert(topic); }
   void made_anew(const TopicPartition& dlq);
   void record_visible(const TopicPartition& tp, const LogRecord& record);
-  void begin_turn();  // of the office
+  void begin_turn();                        // of the office
+  void forgets(Timestamp before);           // operations that ended then
+  void file_goes(const std::string& name);  // of the archive
 
   // ---- Checks
   void committed();
@@ -64,6 +68,7 @@ class OfficeChecker {
     OperationState state;
     std::int64_t cursor, letters;
     std::string settings, note;
+    std::optional<Timestamp> ended_at;
     ResultCounts results{};
     std::int64_t with(ItemResult r) const { return results[static_cast<std::size_t>(r)]; }
   };
@@ -78,8 +83,16 @@ class OfficeChecker {
     IntakePosition at;
     std::int64_t missed = 0;
   };
+  struct ArchiveRow {
+    std::string id, sha256;
+    bool operator==(const ArchiveRow&) const = default;
+  };
   struct Picture {
     std::map<std::int64_t, Letter> letters;  // by number
+    std::map<std::int64_t, ArchiveRow> archives;
+    std::map<std::int64_t, std::int64_t> archived;  // letters in archives
+    std::set<std::int64_t> archives_left;
+    std::set<std::string> files_left;
     std::map<std::int64_t, Op> operations;
     std::map<std::pair<std::int64_t, std::int64_t>, Item> items;  // by operation and position
     std::map<TopicPartition, Position> positions;
@@ -109,10 +122,18 @@ class OfficeChecker {
   void must_be_settled(const TopicPartition& tp, Offset from, Offset to, bool parts);
   bool all_parts_are_there(const TopicPartition& tp, const Dead& part) const;
   bool must_halt(std::int64_t seq, const Op& op) const;
+  bool may_be_forgotten(const Op& op) const;
+  void check_forgotten(const Picture& before, const std::vector<AuditEntry>& lines);
+  Result<void> look_at_archives(Connection& connection, Picture& picture);
+  void check_archives(const Picture& before);
+  void check_restored(std::int64_t seq, const Letter& letter);
+  void check_files_at_the_end();
+  const std::map<std::string, std::uint32_t>* letters_in(const std::string& file);
   std::string name_of(std::int64_t letter) const;
 
   Store& store_;
   const SimCluster& cluster_;
+  const SimArchive& archive_;
   const OfficeKey key_;
   OfficeCoverage& coverage_;
   std::string violation_;
@@ -129,6 +150,10 @@ class OfficeChecker {
   std::set<std::pair<std::string, std::uint32_t>> taken_back_;  // letter and life
   std::map<std::int64_t, Baseline> baselines_;
   std::set<std::int64_t> must_halt_;  // when the turn began
+  Timestamp forget_before_ = Timestamp::min();
+  std::set<std::tuple<std::string, std::string, std::uint32_t>> noted_;   // operation, letter, life: with a result
+  std::map<std::string, std::map<std::string, std::uint32_t>> contents_;  // of files by their bytes' hash: letter, life
+  std::set<std::string> listed_;                                          // archives that are or were
   Picture now_;
   std::int64_t audit_seen_ = 0;
 };

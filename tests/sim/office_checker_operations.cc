@@ -1,4 +1,6 @@
 // What operations promise: their states, their items, when they must halt, and how everything ends.
+#include <algorithm>
+
 #include "codec/operation_text.h"
 #include "tests/sim/office_checker.h"
 
@@ -43,7 +45,7 @@ void OfficeChecker::check_operations(const Picture& before, const std::vector<Au
   for (const auto& [seq, is] : now_.operations) {
     std::int64_t items = 0;
     for (const std::int64_t n : is.results) items += n;
-    if (items != is.letters) broken("results do not add up to the plan: " + is.id);
+    if (items != is.letters && !may_be_forgotten(is)) broken("results do not add up to the plan: " + is.id);
     const auto found = before.operations.find(seq);
     if (found == before.operations.end()) {
       if (is.state != OperationState::kPlanned) broken("an operation that was not planned first: " + is.id);
@@ -81,11 +83,47 @@ void OfficeChecker::check_operations(const Picture& before, const std::vector<Au
     if (is.state == OperationState::kCancelled && is.with(ItemResult::kPending) > 0)
       broken("cancelled, with letters that wait: " + is.id);
   }
+  check_forgotten(before, lines);
   for (const auto& [where, is] : now_.items) {
     const auto was = before.items.find(where);
     if (was != before.items.end() && was->second.result != is.result) check_item(before, where.first, was->second, is);
   }
-  std::erase_if(must_halt_, [&](std::int64_t seq) { return !must_halt(seq, now_.operations.at(seq)); });
+  std::erase_if(must_halt_, [&](std::int64_t seq) {
+    const auto op = now_.operations.find(seq);
+    return op == now_.operations.end() || !must_halt(seq, op->second);
+  });
+}
+
+void OfficeChecker::forgets(Timestamp before) {
+  forget_before_ = before;
+  for (const auto& [seq, op] : now_.operations)
+    if (op.ended_at && *op.ended_at < before && !may_be_forgotten(op)) coverage_.saw(OfficeSeen::kNotForgotten);
+}
+
+bool OfficeChecker::may_be_forgotten(const Op& op) const {
+  return (op.state == OperationState::kDone || op.state == OperationState::kCancelled) && op.ended_at &&
+         *op.ended_at < forget_before_ && op.with(ItemResult::kSent) + op.with(ItemResult::kUnknown) == 0;
+}
+
+// Items go before their operation does; what they said of letters that were sent is kept here.
+void OfficeChecker::check_forgotten(const Picture& before, const std::vector<AuditEntry>& lines) {
+  for (const auto& [where, item] : before.items) {
+    if (now_.items.contains(where)) continue;
+    const Op& op = before.operations.at(where.first);
+    if (!may_be_forgotten(op)) broken("an item is gone, and its operation may not be forgotten: " + op.id);
+    if (item.result == ItemResult::kSucceeded || item.result == ItemResult::kCameBack)
+      noted_.emplace(op.id, name_of(item.letter), item.replays + 1);
+    coverage_.saw(now_.operations.contains(where.first) ? OfficeSeen::kForgottenInPart : OfficeSeen::kForgotten);
+  }
+  for (const auto& [seq, op] : before.operations) {
+    if (now_.operations.contains(seq)) continue;
+    coverage_.saw(OfficeSeen::kForgotten);
+    if (!may_be_forgotten(op))
+      broken("forgotten though it may not be: " + op.id + " is " + std::string(name(op.state)));
+    const bool told = std::ranges::any_of(
+        lines, [&](const AuditEntry& line) { return line.subject == op.id && line.action == "forget"; });
+    if (!told) broken("forgotten without a line in the audit: " + op.id);
+  }
 }
 
 void OfficeChecker::check_item(const Picture& before, std::int64_t operation, const Item& was, const Item& is) {
@@ -168,13 +206,13 @@ void OfficeChecker::ended() {
         (verdicts == verdicts_.end() || !verdicts->second.contains(Verdict::kDead)))
       broken("stays taken for ever: " + letter.id);
   }
-  std::set<std::tuple<std::string, std::string, std::uint32_t>> noted;
   for (const auto& [where, item] : now_.items)
     if (item.result == ItemResult::kSucceeded || item.result == ItemResult::kCameBack)
-      noted.emplace(now_.operations.at(where.first).id, name_of(item.letter), item.replays + 1);
+      noted_.emplace(now_.operations.at(where.first).id, name_of(item.letter), item.replays + 1);
   for (const auto& [what, operation] : sent_)
-    if (!noted.contains({operation, what.first, what.second}) && !taken_back_.contains(what))
+    if (!noted_.contains({operation, what.first, what.second}) && !taken_back_.contains(what))
       broken("sent and not noted: " + what.first);
+  check_files_at_the_end();
 }
 
 }  // namespace bartleby::sim

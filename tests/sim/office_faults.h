@@ -29,6 +29,8 @@ struct OfficeFaults {
 
 enum class CallFate : std::uint8_t { kNormal, kFails, kReplyLost, kCrashBefore, kCrashWithin, kCrashAfter };
 
+inline std::unexpected<Error> did_not_answer() { return fail(ErrorCode::kUnavailable, "it did not answer"); }
+
 // What the store's and the broker's calls of one world share.
 class OfficeFate {
  public:
@@ -55,6 +57,17 @@ class OfficeFate {
     if (fate == CallFate::kCrashBefore) throw OfficeCrash{};
     return fate;
   }
+  // A call that is done whole or not at all.
+  template <class Call>
+  auto asked(Call&& call) -> decltype(call()) {
+    const CallFate fate = next();
+    if (fate == CallFate::kFails) return did_not_answer();
+    if (fate == CallFate::kCrashWithin) throw OfficeCrash{};
+    auto answer = call();
+    if (fate == CallFate::kCrashAfter) throw OfficeCrash{};
+    if (answer && fate == CallFate::kReplyLost) return did_not_answer();
+    return answer;
+  }
   bool outcomes_fail() { return random_.below(1000) < faults_.no_outcomes; }
 
  private:
@@ -62,8 +75,6 @@ class OfficeFate {
   const OfficeFaults& faults_;
   std::uint64_t calls_ = 0;
 };
-
-inline std::unexpected<Error> did_not_answer() { return fail(ErrorCode::kUnavailable, "it did not answer"); }
 
 class FragileStore : public Store {
  public:
@@ -103,48 +114,37 @@ class FragileBroker : public Broker {
 
   Result<std::unique_ptr<Member>> join(const GroupSpec& spec) override { return inside_.join(spec); }
   Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>& wanted) override {
-    return asked([&] { return inside_.ensure_topics(wanted); });
+    return fate_.asked([&] { return inside_.ensure_topics(wanted); });
   }
   Result<TopicSpec> describe(const std::string& topic) override {
-    return asked([&] { return inside_.describe(topic); });
+    return fate_.asked([&] { return inside_.describe(topic); });
   }
   Result<std::vector<CommittedOffset>> group_offsets(const std::string& group,
                                                      const std::vector<std::string>& topics) override {
-    return asked([&] { return inside_.group_offsets(group, topics); });
+    return fate_.asked([&] { return inside_.group_offsets(group, topics); });
   }
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override {
     return inside_.commit_first(group, offsets);
   }
   Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override {
     if (tp.topic == kOutcomesTopic && fate_.outcomes_fail()) return did_not_answer();
-    return asked([&] { return inside_.log_range(tp); });
+    return fate_.asked([&] { return inside_.log_range(tp); });
   }
   Result<std::vector<Written>> produce(const std::vector<Record>& records) override {
-    return asked([&] { return inside_.produce(records); });
+    return fate_.asked([&] { return inside_.produce(records); });
   }
   Result<std::vector<Written>> produce_with(const std::vector<Record>& records, const Cursor& cursor) override {
-    return asked([&] { return inside_.produce_with(records, cursor); });
+    return fate_.asked([&] { return inside_.produce_with(records, cursor); });
   }
   Result<std::vector<TopicSpec>> topics() override {
-    return asked([&] { return inside_.topics(); });
+    return fate_.asked([&] { return inside_.topics(); });
   }
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override {
-    return asked([&] { return inside_.read(tp, from, records, bytes); });
+    return fate_.asked([&] { return inside_.read(tp, from, records, bytes); });
   }
 
  private:
-  template <class Call>
-  auto asked(Call&& call) -> decltype(call()) {
-    const CallFate fate = fate_.next();
-    if (fate == CallFate::kFails) return did_not_answer();
-    if (fate == CallFate::kCrashWithin) throw OfficeCrash{};
-    auto answer = call();
-    if (fate == CallFate::kCrashAfter) throw OfficeCrash{};
-    if (answer && fate == CallFate::kReplyLost) return did_not_answer();
-    return answer;
-  }
-
   Broker& inside_;
   OfficeFate& fate_;
 };

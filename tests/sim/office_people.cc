@@ -21,7 +21,8 @@ void OfficeWorld::people() {
       const std::uint64_t what = random().below(100);
       if (what < 30) return plan();
       if (what < 80) return change_operation(false);
-      if (what < 92) return change_one_letter();
+      if (what < 90) return change_one_letter();
+      if (what < 94) return restore_an_archive();
       change_an_issue();
     });
   }

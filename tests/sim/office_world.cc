@@ -41,10 +41,12 @@ OfficeWorld::OfficeWorld(std::uint64_t seed, const std::string& folder, OfficeCo
       fate_(scheduler_.random(), faults_),
       store_(std::make_unique<FragileStore>(*real_, fate_)),
       broker_(cluster_, fate_),
-      checker_(std::make_unique<OfficeChecker>(*real_, cluster_, key_, coverage)) {
+      archive_(fate_),
+      checker_(std::make_unique<OfficeChecker>(*real_, cluster_, archive_, key_, coverage)) {
   draw();
   make_topics();
   cluster_.on_record_visible([this](const TopicPartition& tp, const LogRecord& r) { checker_->record_visible(tp, r); });
+  archive_.removing = [this](const std::string& name) { checker_->file_goes(name); };
   store_->committed = [this] {
     ++commits_;
     checker_->committed();
@@ -88,6 +90,7 @@ void OfficeWorld::draw() {
   read_records_ = on() ? 1000 : static_cast<std::size_t>(random().between(1, 6));
   limits_.batch = random().between(1, 6);
   limits_.slice = random().between(1, 6);
+  draw_keeping();
 }
 
 void OfficeWorld::make_topics() {
@@ -178,6 +181,7 @@ void OfficeWorld::office_turn() {
   if ((healing_ || random().chance(80)) && !intake_first) intake();
   if (random().chance(40)) alive([&] { check_counts(); });
   if (random().chance(20)) alive([&] { free_empty_shelves(); });
+  if (keeps_ && (healing_ || random().chance(30))) alive([&] { tidy(); });
 }
 
 void OfficeWorld::free_empty_shelves() {
@@ -223,7 +227,7 @@ bool OfficeWorld::quiet() {
       const IntakePosition done = at == p.positions.end() ? IntakePosition{} : at->second.at;
       if (done != IntakePosition{end, end}) return false;
     }
-  return true;
+  return tidied();
 }
 
 void OfficeWorld::heal() {

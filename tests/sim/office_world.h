@@ -15,6 +15,8 @@
 #include "office/intake_runner.h"
 #include "office/operation_runner.h"
 #include "office/operations.h"
+#include "office/retention.h"
+#include "tests/sim/office_archive.h"
 #include "tests/sim/office_checker.h"
 #include "tests/sim/office_faults.h"
 #include "tests/sim/world.h"
@@ -91,6 +93,12 @@ class OfficeWorld {
   OperationSettings settings();
   std::string some_query();
 
+  // ---- office_keeping.cc: what becomes of things by the clock
+  void draw_keeping();
+  void tidy();
+  void restore_an_archive();
+  bool tidied() const;
+
   Random& random() { return scheduler_.random(); }
   template <class T>
   const T& any(const std::vector<T>& of) {
@@ -110,6 +118,7 @@ class OfficeWorld {
   OfficeFate fate_;
   std::unique_ptr<FragileStore> store_;
   FragileBroker broker_;
+  SimArchive archive_;
   std::unique_ptr<OfficeChecker> checker_;
   std::unique_ptr<Office> office_;
 
@@ -118,6 +127,9 @@ class OfficeWorld {
   std::uint32_t rounds_ = 30, letters_left_ = 40, dies_ = 30;
   bool retention_ = false, new_topics_ = false, two_intakes_ = false, copies_ = false, again_ = false, parts_ = false;
   bool denied_ = false, long_waits_ = false, lazy_outcomes_ = false;
+  bool keeps_ = false;
+  DlqRule rule_;
+  Duration keep_operations_{0};
   std::size_t read_records_ = 1000;
   RunLimits limits_;
 

@@ -1,5 +1,8 @@
 // What people do on the pages that needs no operation.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { Bartleby, Endpoint, letterRecord, openPage, until, worker } from './support.mjs';
 
 export const refusing = ({ key }) =>
@@ -35,6 +38,21 @@ export const send = (bartleby, ...keys) =>
     keys.map((key) => ({ key, value: JSON.stringify({ id: key, status: 'new', n: 1 }) })),
   );
 
+// Another process that has the office's store for itself, until its input ends.
+async function holdStore(folder) {
+  const hold = [
+    'import sqlite3, sys',
+    'store = sqlite3.connect(sys.argv[1], isolation_level=None)',
+    'store.execute("BEGIN IMMEDIATE")',
+    'print("held", flush=True)',
+    'sys.stdin.read()',
+  ];
+  const words = ['-c', hold.join('\n'), join(folder, 'data', 'office.db')];
+  const holder = spawn('python3', words, { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  return holder;
+}
+
 export const checks = [
   {
     name: 'a_letter_appears_without_reload',
@@ -50,6 +68,19 @@ export const checks = [
         await send(bartleby, 'blue-1');
         await page.getByRole('link', { name: 'Badblue' }).waitFor();
         assert.ok(await page.evaluate(() => window.same));
+      }),
+  },
+  {
+    name: 'the_inbox_says_that_the_server_is_down_and_why',
+    run: (given) =>
+      withOffice(given, refusing, async ({ bartleby, open }) => {
+        const { page } = await open('/');
+        await page.getByText('Nothing has died here yet.').waitFor();
+        const held = await holdStore(bartleby.folder);
+        await page.getByText('The server cannot do its work').waitFor();
+        await page.getByText(/database is locked/).waitFor();
+        held.stdin.end();
+        await page.getByText('The server cannot do its work').waitFor({ state: 'detached' });
       }),
   },
   {

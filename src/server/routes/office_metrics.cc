@@ -92,6 +92,8 @@ void office_metrics(MetricsText& out, const Services& services) {
     operations_there = *by_state;
     return {};
   });
+  out.family("bartleby_store_up", "gauge", "1 while the office's store takes writes and answers");
+  out.sample({}, services.store_check->ask().failure ? 0 : 1);
   dlqs(out, views, *services.news);
   out.family("bartleby_issues", "gauge", "Issues by state");
   if (read)  // a store that does not answer has no figures, not zeros

@@ -10,6 +10,7 @@ export interface Problem {
   state?: string;
   scope?: string;
   errors?: { pointer: string; detail: string }[];
+  components?: Record<string, { details?: Record<string, unknown> }>; // of health that is DOWN
 }
 
 export class ProblemError extends Error {
@@ -44,7 +45,7 @@ async function problemOf(answer: Response): Promise<Problem> {
   const fallback = { type: 'about:blank', title: answer.statusText, status: answer.status, detail: text.slice(0, 300) };
   if (!answer.headers.get('content-type')?.includes('json')) return fallback;
   try {
-    return { ...fallback, ...(JSON.parse(text) as Partial<Problem>) };
+    return { ...fallback, ...(JSON.parse(text) as Partial<Problem>), status: answer.status };
   } catch {
     return fallback;
   }

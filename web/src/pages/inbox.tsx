@@ -115,7 +115,8 @@ export function Inbox() {
     const trouble = workerTrouble(one);
     return trouble ? [{ worker: one, ...trouble }] : [];
   });
-  const absent: unknown = health.data?.components?.workers?.details?.missing;
+  const parts = health.problem?.components ?? health.data?.components;
+  const absent: unknown = parts?.workers?.details?.missing;
   const silent = (Array.isArray(absent) ? absent.map(String) : []).filter(
     (name) => !unwell.some(({ worker }) => worker.name === name),
   );
@@ -166,7 +167,7 @@ export function Inbox() {
             word="DOWN"
             title="The server cannot do its work"
             open="Status"
-            place={<span>{String(health.data?.components?.broker?.details?.error ?? 'see Status')}</span>}
+            place={<span>{String(parts?.broker?.details?.error ?? parts?.store?.details?.error ?? 'see Status')}</span>}
           />
         )}
         {needs &&

@@ -250,7 +250,13 @@ CREATE INDEX sink_queue_of_shelf ON sink_queue(shelf);
 CREATE INDEX sink_refused_of_shelf ON sink_refused(shelf);
 )";
 
-constexpr std::array<std::string_view, 7> kAll = {kFirst, kArchives, kAccess, kChannels, kSinks, kCounts, kChecks};
+// What a life's bytes were: they may lie in an archive when a copy of its record comes. Null where it was not noted.
+constexpr std::string_view kLifeHashes = R"(
+ALTER TABLE lives ADD COLUMN payload_hash BLOB;
+)";
+
+constexpr std::array<std::string_view, 8> kAll = {kFirst, kArchives, kAccess, kChannels,
+                                                  kSinks, kCounts, kChecks, kLifeHashes};
 
 }  // namespace
 

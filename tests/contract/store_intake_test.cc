@@ -1,0 +1,115 @@
+// What keeps letters from being taken in, as the runner of intake tells it: for as long as it lasts, and no longer.
+#include "office/intake_runner.h"
+#include "tests/contract/store_operations.h"
+
+namespace bartleby::contract {
+namespace {
+
+class Troubled : public DyingBroker {
+ public:
+  using DyingBroker::DyingBroker;
+  Result<std::pair<Offset, Offset>> log_range(const TopicPartition& tp) override {
+    return error ? fail(*error, "so it is") : DyingBroker::log_range(tp);
+  }
+  Result<std::vector<TopicSpec>> topics() override {
+    return silent ? fail(ErrorCode::kUnavailable, "nobody there") : DyingBroker::topics();
+  }
+  std::optional<ErrorCode> error;
+  bool silent = false;
+};
+
+class FullStore : public Store {
+ public:
+  explicit FullStore(Store& inside) : inside_(inside) {}
+  Result<void> write(const Work& work) override {
+    return full ? fail(ErrorCode::kUnavailable, "the disk is full") : inside_.write(work);
+  }
+  Result<void> read(const Work& work) override { return inside_.read(work); }
+  bool full = false;
+
+ private:
+  Store& inside_;
+};
+
+// An intake between the two.
+class TroubledIntake {
+ public:
+  TroubledIntake(Broker& inside, Store& store, HandClock& clock, Log& log)
+      : broker(inside), disk(store), clock_(clock), intake_(broker, disk, log, clock, options()) {
+    run();
+  }
+
+  void run(Duration after = Duration(0)) {
+    clock_.passed += after;
+    intake_.run_until_idle();
+  }
+  std::string trouble() const {
+    const auto trouble = intake_.counts().trouble;
+    if (!trouble) return "none";
+    return trouble->dlq + ": " + trouble->doing + ": " + trouble->error + " for " +
+           std::to_string((clock_.now().wall - trouble->since).count()) + " ms";
+  }
+
+  Troubled broker;
+  FullStore disk;
+
+ private:
+  static IntakeOptions options() {
+    IntakeOptions options;
+    options.cluster = "test";
+    options.dlq_class = [](const std::string& topic) {
+      return topic.ends_with(".dlq") ? std::optional(DlqClass::kNormal) : std::nullopt;
+    };
+    return options;
+  }
+
+  HandClock& clock_;
+  IntakeRunner intake_;
+};
+
+TEST_P(StoreOperations, IntakeNamesAStoreThatTakesNothingUntilItTakesLettersAgain) {
+  ensure("orders.dlq", 1);
+  TroubledIntake intake(cluster_, store(), clock_, log_);
+  EXPECT_EQ(intake.trouble(), "none");
+  intake.disk.full = true;
+  // A record that nobody can decode is a letter too.
+  ASSERT_TRUE(cluster_.produce({{"orders.dlq", Partition(0), "k", "v", {}}}));
+  intake.run(Duration(200));
+  EXPECT_EQ(intake.trouble(), "orders.dlq: storing: the disk is full for 0 ms");
+  intake.run(Duration(5000));  // the position and the record are read again, and well
+  EXPECT_EQ(intake.trouble(), "orders.dlq: storing: the disk is full for 5000 ms");
+  intake.disk.full = false;
+  intake.run(Duration(30000));
+  EXPECT_EQ(intake.trouble(), "none");
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
+}
+
+TEST_P(StoreOperations, IntakeNamesABrokerThatDoesNotAnswerAndTellsWhatHasLastedLongest) {
+  ensure("orders.dlq", 1);
+  TroubledIntake intake(cluster_, store(), clock_, log_);
+  intake.broker.error = ErrorCode::kUnavailable;
+  intake.run(Duration(200));
+  intake.broker.silent = true;
+  intake.run(Duration(2000));
+  EXPECT_EQ(intake.trouble(), "orders.dlq: reading: so it is for 2000 ms");
+  intake.broker.error.reset();
+  intake.run(Duration(30000));
+  EXPECT_EQ(intake.trouble(), ": listing topics: nobody there for 30000 ms");
+  intake.broker.silent = false;
+  intake.run(Duration(2000));
+  EXPECT_EQ(intake.trouble(), "none");
+}
+
+TEST_P(StoreOperations, ATopicThatIsGoneIsNoTroubleForIntake) {
+  ensure("orders.dlq", 1);
+  TroubledIntake intake(cluster_, store(), clock_, log_);
+  intake.broker.error = ErrorCode::kUnavailable;
+  intake.run(Duration(200));
+  EXPECT_EQ(intake.trouble(), "orders.dlq: reading: so it is for 0 ms");
+  intake.broker.error = ErrorCode::kNotFound;
+  intake.run(Duration(30000));
+  EXPECT_EQ(intake.trouble(), "none");
+}
+
+}  // namespace
+}  // namespace bartleby::contract
