@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -61,6 +62,11 @@ const JsonValue& JsonValue::operator[](std::string_view field) const {
     for (const auto& [name, value] : *fields)
       if (name == field) return value;
   return kNull;
+}
+
+bool JsonValue::has(std::string_view field) const {
+  const Fields* fields = std::get_if<Fields>(&value_);
+  return fields != nullptr && std::ranges::any_of(*fields, [&](const auto& one) { return one.first == field; });
 }
 
 const JsonValue::List& JsonValue::items() const {

@@ -32,6 +32,7 @@ class JsonValue {
   bool is_object() const { return std::holds_alternative<Fields>(value_); }
 
   const JsonValue& operator[](std::string_view field) const;  // null where there is none
+  bool has(std::string_view field) const;                     // also where it is null
   const List& items() const;                                  // empty where it is no list
 
   std::string text(std::string_view field, std::string_view fallback = "") const;

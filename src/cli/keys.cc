@@ -72,6 +72,9 @@ Ran new_key(const Arguments& arguments, const CliContext& context) {
   write_new(body, arguments);
   const auto key = session->post("/api/v1/keys", body);
   if (!key) return std::unexpected(key.error());
+  // A server that asks for none would let everybody on its machine in, key or not.
+  if (const auto said = session->get("/api/v1/session"); said && said->text("actor") == "local")
+    session->err() << "note: this server asks for no keys yet; auth.keys: store makes it ask\n";
   session->show_one(*key, key->text("key"), [&] {
     session->err() << shown(key->text("id")) << " for " << shown(key->text("name")) << " may "
                    << shown(names_text((*key)["scopes"])) << "; it is shown this once\n";

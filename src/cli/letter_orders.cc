@@ -133,6 +133,8 @@ Ran order(const Arguments& arguments, const CliContext& context, const std::stri
 std::expected<void, Failure> export_one(Session& session, const std::string& id) {
   const auto letter = session.get(path_of(id));
   if (!letter) return std::unexpected(letter.error());
+  if (!shows_payload(*letter))
+    return refuse(exit_status::kDenied, "an export has keys, headers and values: it needs the scope payload");
   std::string line = letter->compact();
   const bool here = !(*letter)["origin"]["headers"].is_null();  // else its bytes lie in an archive
   if (here) {

@@ -7,6 +7,8 @@
 
 namespace bartleby::cli {
 
+bool shows_payload(const JsonValue& letter) { return letter["origin"].has("key"); }
+
 std::string error_text(const JsonValue& error) {
   const std::string type = error.text("type");
   const std::string message = error.text("message");

@@ -9,6 +9,8 @@
 
 namespace bartleby::cli {
 
+// Whether the caller may see what the message holds: else the server leaves its key out, also where it has none.
+bool shows_payload(const JsonValue& letter);
 std::string error_text(const JsonValue& error);   // `Type: message`
 std::string sparkline(const JsonValue& numbers);  // one character each, the highest is full; a blank for none
 std::string names_text(const JsonValue& list);    // `a, b`; `-` where there is none

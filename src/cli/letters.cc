@@ -123,6 +123,7 @@ std::string bytes_text(const JsonValue& letter) {
     out += "header   " + shown(header.items()[0].if_bytes().value_or("")) + "=" +
            (value ? cut(shown(*value), 200) : "(null)") + "\n";
   }
+  if (!shows_payload(letter)) return out + "value    needs the scope payload, as key and headers do\n";
   const auto preview = letter["preview"].if_bytes();
   if (letter["origin"]["headers"].is_null()) return out + "value    in an archive\n";
   if (!preview) return out + "value    (null)\n";

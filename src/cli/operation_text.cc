@@ -95,7 +95,8 @@ int exit_status_of_operation(const JsonValue& operation) {
   if (state == "halted") return exit_status::kHalted;
   if (state == "failed") return exit_status::kError;
   const JsonValue& results = operation["results"];
-  const bool whole = results.integer("came_back") == 0 && results.integer("skipped") == 0;
+  const bool whole =
+      results.integer("came_back") == 0 && results.integer("skipped") == 0 && operation["excluded"].items().empty();
   return state == "cancelled" || (state == "done" && !whole) ? exit_status::kPartly : exit_status::kOk;
 }
 
@@ -131,22 +132,35 @@ Ran follow_operation(Session& session, const CliContext& context, const std::str
   }
 }
 
+namespace {
+
+// An empty plan is not left lying about. Who wanted it carried out hears that none of the letters was dealt with.
+Ran nothing_to_do(Session& session, const std::string& id, bool wanted) {
+  const auto plan = session.post(path_of(id) + ":cancel", "{}");
+  if (!plan) return std::unexpected(plan.error());
+  session.show_one(*plan, id, [&] { return plan_text(*plan) + "Nothing to do.\n"; });
+  const auto& excluded = (*plan)["excluded"].items();
+  if (!wanted || excluded.empty()) return exit_status::kOk;
+  const bool unknown = excluded.size() == 1 && excluded.front().text("why") == "there is no such letter";
+  return unknown ? exit_status::kNotFound : exit_status::kPartly;
+}
+
+}  // namespace
+
 Ran plan_operation(Session& session, const CliContext& context, const std::string& body, bool yes) {
   const auto planned = session.post("/api/v1/operations", body);
   if (!planned) return std::unexpected(planned.error());
   const std::string id = planned->text("id");
-  const bool nothing = planned->integer("letters") == 0;
-  if (yes && !nothing) {
+  if (planned->integer("letters") == 0) return nothing_to_do(session, id, yes);
+  if (yes) {
     if (session.form() == Form::kTable) session.out() << plan_text(*planned) << std::flush;
     const auto started = session.post(path_of(id) + ":start", "{}");
     if (!started) return std::unexpected(started.error());
     return follow_operation(session, context, id);
   }
   session.show_one(*planned, id, [&] {
-    std::string text = plan_text(*planned);
-    if (nothing) return text + "Nothing to do.\n";
     const char* const undone = planned->text("kind") == "replay" ? "Nothing sent." : "Nothing changed.";
-    return text + undone + " To do it: bartleby ops start " + shown(id) + "\n";
+    return plan_text(*planned) + undone + " To do it: bartleby ops start " + shown(id) + "\n";
   });
   return exit_status::kOk;
 }

@@ -65,6 +65,9 @@ std::string settings_text(const OperationSettings& s) {
     object.number("known_before", s.known_before);
     object.number("came_back_before", s.came_back_before);
     object.number("waiting_before", s.waiting_before);
+    if (!s.started_by.empty()) object.text("started_by", s.started_by);
+    if (!s.started_reason.empty()) object.text("started_reason", s.started_reason);
+    if (!s.started_request.empty()) object.text("started_request", s.started_request);
   }
   return out;
 }
@@ -86,6 +89,9 @@ Result<OperationSettings> settings_from_text(std::string_view text) {
   s.known_before = number_at(from, "known_before");
   s.came_back_before = number_at(from, "came_back_before");
   s.waiting_before = number_at(from, "waiting_before");
+  s.started_by = text_at(from, "started_by");
+  s.started_reason = text_at(from, "started_reason");
+  s.started_request = text_at(from, "started_request");
   return s;
 }
 

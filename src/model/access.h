@@ -86,6 +86,7 @@ constexpr std::optional<Scopes> role_named(std::string_view text) {
 struct Caller {
   std::string name = "local";
   Scopes scopes = Scopes::all();
+  bool known = false;  // by a key, a session or a proxy that is trusted
 
   bool may(Scope scope) const { return scopes.has(scope); }
 };

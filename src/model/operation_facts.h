@@ -40,6 +40,8 @@ struct OperationSettings {
   std::int64_t known_before = 0;
   std::int64_t came_back_before = 0;
   std::int64_t waiting_before = 0;  // sent and without an outcome then: the canary is not awaited for them
+  // Who has started it, why and by which request: what it does to letters is theirs, whoever planned it.
+  std::string started_by, started_reason, started_request;
 
   bool operator==(const OperationSettings&) const = default;
 };

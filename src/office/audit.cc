@@ -71,6 +71,12 @@ Result<void> AuditChain::finish() {
                       Blob{view(head_->hash)});
 }
 
+Result<void> append_audit(Connection& connection, AuditEntry entry) {
+  AuditChain audit(connection);
+  BARTLEBY_TRY(audit.append(std::move(entry)));
+  return audit.finish();
+}
+
 Result<AuditVerdict> verify_audit(Connection& connection) {
   AuditVerdict verdict;
   AuditHash hash{};

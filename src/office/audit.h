@@ -37,6 +37,9 @@ class AuditChain {
   std::optional<Head> head_;
 };
 
+// One line, and the head moved.
+Result<void> append_audit(Connection& connection, AuditEntry entry);
+
 struct AuditVerdict {
   bool good = true;
   std::int64_t lines = 0;

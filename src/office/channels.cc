@@ -1,13 +1,17 @@
 #include "office/channels.h"
 
 #include "codec/hmac.h"
+#include "codec/json_text.h"
 #include "codec/sha256.h"
+#include "model/letter_state.h"
 #include "office/audit.h"
 #include "office/sql.h"
 #include "office/tally.h"
 
 namespace bartleby {
 namespace {
+
+constexpr std::string_view kMake = "make-consumer", kChange = "change-consumer", kRemove = "remove-consumer";
 
 #define BARTLEBY_CHANNEL "SELECT id, name, token, partitions, created_at FROM channels"
 #define BARTLEBY_CONSUMER \
@@ -40,7 +44,7 @@ Result<std::int64_t> count_of(Connection& connection, std::string_view statement
 }
 
 Result<void> write_audit(Connection& connection, const Actor& actor, Timestamp now, std::string_view action,
-                         const std::string& subject) {
+                         const std::string& subject, std::string detail = "") {
   AuditEntry line;
   line.at = now;
   line.actor = actor.name;
@@ -48,9 +52,43 @@ Result<void> write_audit(Connection& connection, const Actor& actor, Timestamp n
   line.subject = subject;
   line.reason = actor.reason;
   line.request_id = actor.request_id;
-  AuditChain audit(connection);
-  BARTLEBY_TRY(audit.append(std::move(line)));
-  return audit.finish();
+  line.detail = std::move(detail);
+  return append_audit(connection, std::move(line));
+}
+
+// Without a password and without a query: both may be secrets, and the audit is for ever.
+std::string without_secrets(std::string_view url) {
+  std::string out(url.substr(0, url.find_first_of("?#")));
+  if (out.size() < url.size()) out += "?…";
+  const std::size_t host = out.find("://");
+  if (host == std::string::npos) return out;
+  const std::size_t at = out.substr(0, out.find('/', host + 3)).rfind('@');
+  if (at != std::string::npos) out.replace(host + 3, at - host - 3, "…");
+  return out;
+}
+
+// What is other than before, by name; of the address what may be told.
+std::string detail_of(const std::optional<Consumer>& before, const Consumer& now) {
+  std::string detail;
+  {
+    JsonObject object(detail);
+    object.text("url", without_secrets(now.url));
+    if (before) {
+      if (before->url != now.url) object.text("url_before", without_secrets(before->url));
+      std::string changed;
+      const auto compare = [&](std::string_view name, bool other) {
+        if (other) changed += (changed.empty() ? "" : " ") + std::string(name);
+      };
+      compare("name", before->name != now.name);
+      compare("url", before->url != now.url);
+      compare("token", before->token != now.token);
+      compare("retry", before->retry != now.retry);
+      compare("reject", before->reject != now.reject);
+      compare("paused", before->paused != now.paused);
+      object.text("changed", changed);
+    }
+  }
+  return detail;
 }
 
 }  // namespace
@@ -101,6 +139,11 @@ Result<void> put_consumer(Connection& connection, const Consumer& c, const Actor
       return fail(ErrorCode::kTooLarge,
                   "there are " + std::to_string(kMostConsumers) + " consumers, as many as may be");
   }
+  // `a` + `b.c` and `a.b` + `c` would be one worker, which can be at one of their channels only.
+  const auto other = consumer_beside(connection, c);
+  if (!other) return std::unexpected(other.error());
+  if (!other->empty())
+    return fail(ErrorCode::kFenced, "the worker " + c.worker() + " is that of consumer " + *other + " already");
   BARTLEBY_TRY(sql::execute(
       connection,
       "INSERT INTO consumers(channel, id, name, url, token, retry, reject, starts, paused, created_at)"
@@ -115,11 +158,30 @@ Result<void> put_consumer(Connection& connection, const Consumer& c, const Actor
       " ON CONFLICT(consumerId) DO UPDATE SET consumerName = excluded.consumerName,"
       " channelName = excluded.channelName",
       c.worker(), c.name, c.channel, kNeverChecked));
-  return write_audit(connection, actor, now, *known ? "change-consumer" : "make-consumer", c.worker());
+  return write_audit(connection, actor, now, *known ? kChange : kMake, c.worker(), detail_of(*known, c));
 }
 
 Result<std::optional<Consumer>> find_consumer(Connection& connection, std::string_view channel, std::string_view id) {
   return sql::one(connection, BARTLEBY_CONSUMER " WHERE channel = $1 AND id = $2", read_consumer, channel, id);
+}
+
+Result<std::string> consumer_beside(Connection& connection, const Consumer& consumer) {
+  auto other = sql::one(
+      connection,
+      "SELECT channel || '/' || id FROM consumers WHERE channel || '.' || id = $1 AND NOT (channel = $2 AND id = $3)",
+      [](Rows& row) { return row.text(0); }, consumer.worker(), consumer.channel, consumer.id);
+  if (!other) return std::unexpected(other.error());
+  return other->value_or("");
+}
+
+// By the audit, which is never deleted. Its worker has lines under the same name.
+Result<bool> was_removed(Connection& connection, const Consumer& consumer) {
+  const auto last = sql::one(
+      connection,
+      "SELECT action FROM audit_log WHERE subject = $1 AND action IN ($2, $3, $4) ORDER BY seq DESC LIMIT 1",
+      [](Rows& row) { return row.text(0); }, consumer.worker(), kMake, kChange, kRemove);
+  if (!last) return std::unexpected(last.error());
+  return *last && **last == kRemove;
 }
 
 Result<std::vector<Consumer>> consumers_of(Connection& connection, std::string_view channel) {
@@ -141,25 +203,36 @@ Result<Removed> remove_consumer(Connection& connection, std::string_view channel
       inside);
   if (!dead) return std::unexpected(dead.error());
   if (dead->value_or(0) > 0) return Removed::kHasLetters;
+  // What was sent again lies in its private lane: without its worker nobody would read it.
+  const auto again = sql::one(
+      connection,
+      "SELECT coalesce(sum(c.letters), 0) FROM counters c JOIN shelves s ON s.id = c.shelf"
+      " WHERE s.consumer_group = $1 AND c.state = $2",
+      [](Rows& row) { return row.integer(0); }, inside, static_cast<int>(LetterState::kReplaying));
+  if (!again) return std::unexpected(again.error());
+  if (again->value_or(0) > 0) return Removed::kReplaying;
   BARTLEBY_TRY(sql::execute(connection, "DELETE FROM consumers WHERE channel = $1 AND id = $2", channel, id));
   BARTLEBY_TRY(sql::execute(connection, "DELETE FROM dlq_summary WHERE consumerId = $1", inside));
-  BARTLEBY_TRY(write_audit(connection, actor, now, "remove-consumer", inside));
+  BARTLEBY_TRY(write_audit(connection, actor, now, kRemove, inside));
   return Removed::kDone;
 }
 
-Result<std::string> begin_at_end(Broker& broker, const std::string& channel, const std::string& group) {
+Result<std::string> begin_at_end(Broker& broker, const std::string& channel, const std::string& group, bool anew) {
   const auto offsets = broker.group_offsets(group, {channel});
   if (!offsets) return std::unexpected(offsets.error());
   std::string starts;
   std::vector<CommittedOffset> first;
   for (const CommittedOffset& at : *offsets) {
-    if (at.offset && !at.metadata.empty()) return std::string();
+    if (at.offset && !at.metadata.empty() && !anew) return std::string();
     const auto range = broker.log_range(at.tp);
     if (!range) return std::unexpected(range.error());
     CommittedOffset one = at;
-    if (!one.offset) one.offset = range->second;
+    if (!one.offset || anew) {
+      one.offset = range->second;
+      one.metadata.clear();  // what it says is of the earlier registration
+    }
     starts += (starts.empty() ? "" : ",") + std::to_string(one.offset->v);
-    if (!at.offset) first.push_back(std::move(one));
+    if (!at.offset || anew) first.push_back(std::move(one));
   }
   if (!first.empty()) BARTLEBY_TRY(broker.commit_first(group, first));
   return "[" + starts + "]";

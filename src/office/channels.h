@@ -46,23 +46,28 @@ struct Consumer {
 std::string token_hash(std::string_view token);
 bool is_token(std::string_view given, std::string_view hash);
 
-// kTooLarge: there are as many as may be.
+// kTooLarge: there are as many as may be. kFenced, of a consumer: another one has a worker of this name.
 Result<void> put_channel(Connection& connection, const Channel& channel, const Actor& actor, Timestamp now);
 Result<std::optional<Channel>> find_channel(Connection& connection, std::string_view id);
 Result<std::vector<Channel>> all_channels(Connection& connection);
 
 Result<void> put_consumer(Connection& connection, const Consumer& consumer, const Actor& actor, Timestamp now);
 Result<std::optional<Consumer>> find_consumer(Connection& connection, std::string_view channel, std::string_view id);
+// Another consumer whose worker has the same name, as `channel/id`; empty: there is none.
+Result<std::string> consumer_beside(Connection& connection, const Consumer& consumer);
+// Whether there was one under this id, which was removed.
+Result<bool> was_removed(Connection& connection, const Consumer& consumer);
 // Of one channel, or all.
 Result<std::vector<Consumer>> consumers_of(Connection& connection, std::string_view channel);
-enum class Removed : std::uint8_t { kDone, kNotFound, kHasLetters };
+enum class Removed : std::uint8_t { kDone, kNotFound, kHasLetters, kReplaying };
 Result<Removed> remove_consumer(Connection& connection, std::string_view channel, std::string_view id,
                                 const Actor& actor, Timestamp now);
 
 // A consumer begins where the channel ends now: its group gets this place before anybody hears of the consumer. Answers
-// with the places, as JSON; empty where the group has worked before: it goes on, and nobody knows from where it came.
-// The caller sees to it that nothing is sent meanwhile.
-Result<std::string> begin_at_end(Broker& broker, const std::string& channel, const std::string& group);
+// with the places, as JSON; empty where the group has worked before: it goes on, and nobody knows from where it came
+// (a store that was lost must not cost messages). `anew`: it was removed, and what came meanwhile is not for it;
+// kFenced while its old worker still runs. The caller sees to it that nothing is sent meanwhile.
+Result<std::string> begin_at_end(Broker& broker, const std::string& channel, const std::string& group, bool anew);
 
 struct ChannelMessage {
   std::string channel, id;

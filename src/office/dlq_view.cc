@@ -55,6 +55,24 @@ void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, T
   }
 }
 
+// The newest of each shelf and state is the end of an index, however many there are.
+Result<void> find_dialects(Connection& connection, std::vector<DlqView>& dlqs) {
+  std::map<std::string, std::pair<std::int64_t, std::string>> newest;  // by dlq: when it died, its dialect
+  for (std::size_t state = 0; state < kLetterStates; ++state)
+    BARTLEBY_TRY(sql::each(
+        connection,
+        "SELECT s.dlq, l.died_at, l.dialect FROM shelves s JOIN letters l ON l.seq ="
+        " (SELECT n.seq FROM letters n WHERE n.shelf = s.id AND n.state = $1 ORDER BY n.died_at DESC LIMIT 1)",
+        [&](Rows& row) {
+          auto& found = newest.try_emplace(row.text(0), INT64_MIN, "").first->second;
+          found = std::max(found, std::pair(row.integer(1), row.text(2)));
+        },
+        static_cast<int>(state)));
+  for (DlqView& dlq : dlqs)
+    if (const auto found = newest.find(dlq.state.name); found != newest.end()) dlq.dialect = found->second.second;
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp now) {
@@ -63,7 +81,8 @@ Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp n
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
     auto states = dlq_states(connection);
     if (!states) return std::unexpected(states.error());
-    for (DlqState& state : *states) dlqs.push_back({.state = std::move(state)});
+    for (DlqState& state : *states) dlqs.push_back({.state = std::move(state), .dialect = {}});
+    if (auto found = find_dialects(connection, dlqs); !found) return found;
     return sql::each(connection, "SELECT dlq, partition, next, missed FROM cursors", [&](Rows& row) {
       cursors[{row.text(0), Partition(static_cast<std::int32_t>(row.integer(1)))}] = {row.integer(2), row.integer(3)};
     });
@@ -71,6 +90,15 @@ Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp n
   // After the store: what came in between counts as lag, never as less than none.
   for (DlqView& dlq : dlqs) ask(broker, cursors, now, dlq);
   return dlqs;
+}
+
+Result<std::map<Partition, Offset>> intake_positions(Connection& connection, std::string_view dlq) {
+  std::map<Partition, Offset> positions;
+  BARTLEBY_TRY(sql::each(
+      connection, "SELECT partition, next FROM cursors WHERE dlq = $1",
+      [&](Rows& row) { positions[Partition(static_cast<std::int32_t>(row.integer(0)))] = Offset(row.integer(1)); },
+      dlq));
+  return positions;
 }
 
 void warn_of_expiry(Store& store, Broker& broker, Log& log, Timestamp now) {

@@ -5,7 +5,10 @@
 // will delete depends on what comes, so only a limit of time is foreseen.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -21,9 +24,13 @@ struct DlqView {
   std::int64_t missed = 0;                 // records that were deleted before they were
   std::int64_t expiring = 0;               // records that are not taken in yet and are too old within a day
   std::optional<Timestamp> next_expiry{};  // when the oldest record in the log is
+  std::string dialect;                     // of its newest letter; empty: there is none
 };
 
 Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp now);
+
+// Up to where intake has taken in each partition of a dlq; of one that it has not discovered, nothing.
+Result<std::map<Partition, Offset>> intake_positions(Connection& connection, std::string_view dlq);
 
 // A line in the log for each dlq with records that are about to go unseen.
 void warn_of_expiry(Store& store, Broker& broker, Log& log, Timestamp now);

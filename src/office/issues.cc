@@ -144,11 +144,13 @@ Result<ChangedIssue> change_issue(Store& store, const std::string& id, IssueCaus
                                std::string(name(*to)), actor.reason, actor.request_id, ""}));
     issue.state = *to;
     issue.until = *to == IssueState::kMuted ? until : std::nullopt;
+    issue.note = actor.reason;  // of the state it is in: an earlier one's is in the audit
     ++issue.version;
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE issues SET state = $2, version = $3, until = $4, state_since = $5 WHERE seq = $1",
-                              issue.seq, static_cast<int>(issue.state), issue.version,
-                              issue.until ? std::optional(ms(*issue.until)) : std::nullopt, ms(now)));
+    BARTLEBY_TRY(sql::execute(
+        connection,
+        "UPDATE issues SET state = $2, version = $3, until = $4, state_since = $5, note = $6 WHERE seq = $1", issue.seq,
+        static_cast<int>(issue.state), issue.version, issue.until ? std::optional(ms(*issue.until)) : std::nullopt,
+        ms(now), issue.note));
     return audit.finish();
   });
   if (!written) return std::unexpected(written.error());

@@ -164,6 +164,11 @@ Result<bool> move_operation(Connection& connection, Operation& operation, Operat
   if (!to) return false;
   const bool over = *to == OperationState::kDone || *to == OperationState::kCancelled || *to == OperationState::kFailed;
   const bool begins = operation.state == OperationState::kPlanned && *to == OperationState::kRunning;
+  if (operation.state == OperationState::kPlanned && *to != OperationState::kCancelled) {
+    operation.settings.started_by = actor.name;
+    operation.settings.started_reason = actor.reason;
+    operation.settings.started_request = actor.request_id;
+  }
   const auto time = [&](bool set) { return set ? std::optional(ms(now)) : std::nullopt; };
   BARTLEBY_TRY(sql::execute(connection,
                             "UPDATE operations SET state = $3, version = version + 1, note = $4, settings = $5,"

@@ -92,15 +92,22 @@ std::string detail_of(const Operation& operation) {
   return detail;
 }
 
+// One that was started before this was written down is its planner's.
+Actor starter_of(const Operation& operation) {
+  const OperationSettings& s = operation.settings;
+  return {s.started_by.empty() ? operation.actor : s.started_by,
+          s.started_reason.empty() ? operation.reason : s.started_reason, s.started_request};
+}
+
 // Runs `work` in one transaction with the operation as it stands, if it is running and its cursor is `from`.
 Result<void> on_letters(Store& store, std::int64_t seq, std::int64_t from, bool running, Timestamp now,
                         const std::function<Result<void>(LetterChanges&, const Operation&, ItemTally&)>& work) {
-  // The actor of the changes is whoever asked for the operation, which is known only inside the transaction.
+  // The actor of the changes is whoever started the operation, which is known only inside the transaction.
   return store.write([&](Connection& connection) -> Result<void> {
     const auto operation = found(connection, seq);
     if (!operation) return std::unexpected(operation.error());
     if (operation->cursor != from || (running && operation->state != OperationState::kRunning)) return moved_on();
-    LetterChanges changes(connection, {operation->actor, operation->reason, ""}, now);
+    LetterChanges changes(connection, starter_of(*operation), now);
     ItemTally tally;
     BARTLEBY_TRY(work(changes, *operation, tally));
     BARTLEBY_TRY(tally.apply(connection, now));

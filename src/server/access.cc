@@ -90,7 +90,7 @@ bool AccessControl::is_listed(std::string_view path) const {
 }
 
 std::optional<Response> AccessControl::admit(Request& request, const Access& wanted) {
-  request.caller = {.name = "anonymous", .scopes = {}};
+  request.caller = {.name = "anonymous", .scopes = {}, .known = false};
   if (wanted.kind() == Access::Kind::kOpen) return std::nullopt;
   if (wanted.kind() == Access::Kind::kListed && is_listed(request.path)) return std::nullopt;
   Found found = identify(request);
@@ -143,13 +143,13 @@ AccessControl::Found AccessControl::by_internal_key(const Request& request, std:
         refused(AuthFailure::kNetwork,
                 problem(ProblemType::kForbidden, (address ? address->text() : "an address that cannot be read") +
                                                      " is in none of internal.api.allowed-networks")));
-  return Caller{.name = "internal", .scopes = kInternalScopes};
+  return Caller{.name = "internal", .scopes = kInternalScopes, .known = true};
 }
 
 AccessControl::Found AccessControl::by_api_key(const Request& request, std::string_view header) {
   auto key = key_said(request, without_bearer(header));
   if (!key) return std::unexpected(std::move(key.error()));
-  return Caller{.name = key->name, .scopes = key->scopes};
+  return Caller{.name = key->name, .scopes = key->scopes, .known = true};
 }
 
 std::expected<ApiKey, Response> AccessControl::key_said(const Request& request, std::string_view key) {
@@ -183,7 +183,7 @@ AccessControl::Found AccessControl::by_session(const Request& request) {
         AuthFailure::kCrossSite,
         problem(ProblemType::kForbidden, "with a session only pages of this server may do this; others send a key")));
   note_used(found->key);
-  return Caller{.name = found->key.name, .scopes = found->key.scopes};
+  return Caller{.name = found->key.name, .scopes = found->key.scopes, .known = true};
 }
 
 std::optional<Caller> AccessControl::by_proxy(const Request& request) const {
@@ -191,7 +191,7 @@ std::optional<Caller> AccessControl::by_proxy(const Request& request) const {
   if (!peer || !any_contains(options_.proxy->trusted, *peer)) return std::nullopt;
   const auto user = request.header_values(options_.proxy->user);
   if (user.size() != 1 || user.front().empty() || user.front().size() > kLongestName) return std::nullopt;
-  Caller caller{.name = std::string(user.front()), .scopes = {}};
+  Caller caller{.name = std::string(user.front()), .scopes = {}, .known = true};
   for (std::string_view rest : request.header_values(options_.proxy->groups))
     while (!rest.empty()) {
       const std::size_t end = rest.find(',');
@@ -260,9 +260,15 @@ Response AccessControl::failed(const std::string& source, AuthFailure why, std::
   return refused(why, unauthenticated(detail));
 }
 
-Response AccessControl::wrong_token(const Request& request, std::string_view detail) {
-  note_failure(source_of(request));
+Response AccessControl::wrong_token(const Request& request, const std::string& channel, std::string_view detail) {
+  const std::string source = source_of(request) + " for channel " + channel;
+  if (auto wait = too_many(source)) return std::move(*wait);
+  note_failure(source);
   return refused(AuthFailure::kWrong, problem(ProblemType::kForbidden, detail));
+}
+
+Response AccessControl::no_token(std::string_view detail) {
+  return refused(AuthFailure::kMissing, problem(ProblemType::kForbidden, detail));
 }
 
 Response AccessControl::refused(AuthFailure why, Response response) {

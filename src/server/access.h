@@ -54,9 +54,10 @@ class AccessControl {
   // For the session's route: the key that somebody says, under the same limits as any other.
   std::expected<ApiKey, Response> key_said(const Request& request, std::string_view key);
 
-  // For routes that look at tokens themselves: whether the source has failed too often; and one more failure (403).
-  std::optional<Response> must_wait(const Request& request) { return too_many(source_of(request)); }
-  Response wrong_token(const Request& request, std::string_view detail);
+  // For routes that look at tokens themselves: one more wrong one (403; 429 where there were too many, counted by
+  // address and channel), and one that was left out (403), which is no guess and does not count.
+  Response wrong_token(const Request& request, const std::string& channel, std::string_view detail);
+  Response no_token(std::string_view detail);
 
   std::uint64_t failures(AuthFailure why) const { return failures_.at(static_cast<std::size_t>(why)).load(); }
   bool has_keys() const { return options_.keys; }

@@ -11,20 +11,23 @@ Response unknown(const std::string& what, const std::string& id) {
   return problem(ProblemType::kNotFound, "no " + what + " " + id.substr(0, 100));
 }
 
-// Nothing where the token is right, or is not needed.
-std::optional<Response> refused_by(const Services& services, const Request& request, const char* header,
-                                   const std::string& hash, bool admin_does) {
+// Nothing where the token is right, or is not needed. Whoever has no key is `who` from then on. A right token passes
+// whatever others at its address have tried; one that was left out is no guess.
+std::optional<Response> refused_by(const Services& services, Request& request, const Channel& channel,
+                                   const char* header, const std::string& hash, bool admin_does, std::string who) {
   const auto said = request.header_values(header);
   if (said.empty() && admin_does && request.caller.may(Scope::kAdmin)) return std::nullopt;
-  if (auto wait = services.access->must_wait(request)) return wait;
-  if (said.size() == 1 && is_token(said.front(), hash)) return std::nullopt;
-  return services.access->wrong_token(
-      request, std::string(said.empty() ? "this needs the header " : "wrong token in the header ") + header);
+  if (said.empty()) return services.access->no_token("this needs the header " + std::string(header));
+  if (said.size() == 1 && is_token(said.front(), hash)) {
+    if (!request.caller.known) request.caller.name = std::move(who);
+    return std::nullopt;
+  }
+  return services.access->wrong_token(request, channel.id, "wrong token in the header " + std::string(header));
 }
 
 }  // namespace
 
-std::expected<Channel, Response> open_channel(const Services& services, const Request& request, Tokens wanted) {
+std::expected<Channel, Response> open_channel(const Services& services, Request& request, Tokens wanted) {
   const std::string& id = request.parameter("channel");
   std::optional<Channel> channel;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
@@ -35,13 +38,13 @@ std::expected<Channel, Response> open_channel(const Services& services, const Re
   });
   if (!read) return std::unexpected(store_problem(read.error()));
   if (!channel) return std::unexpected(unknown("channel", id));
-  if (auto refused =
-          refused_by(services, request, "x-broker-channel-token", channel->token, wanted == Tokens::kChannelOrAdmin))
+  if (auto refused = refused_by(services, request, *channel, "x-broker-channel-token", channel->token,
+                                wanted == Tokens::kChannelOrAdmin, "channel:" + channel->id))
     return std::unexpected(std::move(*refused));
   return std::move(*channel);
 }
 
-std::expected<OpenConsumer, Response> open_consumer(const Services& services, const Request& request, Tokens wanted) {
+std::expected<OpenConsumer, Response> open_consumer(const Services& services, Request& request, Tokens wanted) {
   auto channel = open_channel(services, request, wanted);
   if (!channel) return std::unexpected(std::move(channel.error()));
   const std::string& id = request.parameter("consumer");
@@ -55,7 +58,8 @@ std::expected<OpenConsumer, Response> open_consumer(const Services& services, co
   if (!read) return std::unexpected(store_problem(read.error()));
   if (!consumer) return std::unexpected(unknown("consumer", channel->id + "/" + id));
   if (wanted == Tokens::kBoth)
-    if (auto refused = refused_by(services, request, "x-broker-consumer-token", token_hash(consumer->token), false))
+    if (auto refused = refused_by(services, request, *channel, "x-broker-consumer-token", token_hash(consumer->token),
+                                  false, "consumer:" + channel->id + "/" + consumer->id))
       return std::unexpected(std::move(*refused));
   return OpenConsumer{std::move(*channel), std::move(*consumer)};
 }

@@ -1,6 +1,7 @@
 // What the routes of channels share: finding channel and consumer, the tokens that open them, bodies in two forms.
 //
-// A token that is said must be right (403); wrong ones count as failures of their source. Unknown ids are 404.
+// A token that is said must be right (403); wrong ones count as failures of their source. Unknown ids are 404. Whoever
+// comes with a token and without a key is called `channel:C` or `consumer:C/K` in the audit.
 #pragma once
 
 #include <expected>
@@ -15,13 +16,13 @@ namespace bartleby {
 // Whose token opens it.
 enum class Tokens : std::uint8_t { kChannel, kChannelOrAdmin, kBoth };
 
-std::expected<Channel, Response> open_channel(const Services& services, const Request& request, Tokens wanted);
+std::expected<Channel, Response> open_channel(const Services& services, Request& request, Tokens wanted);
 
 struct OpenConsumer {
   Channel channel;
   Consumer consumer;
 };
-std::expected<OpenConsumer, Response> open_consumer(const Services& services, const Request& request, Tokens wanted);
+std::expected<OpenConsumer, Response> open_consumer(const Services& services, Request& request, Tokens wanted);
 
 // A JSON object, or a form with texts.
 std::expected<json::object, Response> read_object_or_form(const Request& request);

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -22,6 +23,7 @@
 
 #include "base/death_point.h"
 #include "codec/percent.h"
+#include "office/keys.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -43,6 +45,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+constexpr const char* kRequestId = "X-Request-Id";
+constexpr std::size_t kLongestRequestId = 100;
 constexpr std::chrono::milliseconds kLookForClient{500};
 constexpr std::chrono::milliseconds kLookForEnd{5};
 constexpr std::chrono::milliseconds kLookForNews{200};
@@ -52,6 +56,17 @@ bool has_gone(Stream& stream) {
   char byte = 0;
   const ssize_t n = ::recv(stream.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+// What the caller calls it, where that is a word for logs and the audit; else one of ours, that never comes again.
+std::string request_id_of(const Request& request) {
+  const auto said = request.header_values("x-request-id");
+  const bool fit = said.size() == 1 && !said.front().empty() && said.front().size() <= kLongestRequestId &&
+                   std::ranges::all_of(said.front(), [](char c) {
+                     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                            c == '_' || c == '-';
+                   });
+  return fit ? std::string(said.front()) : "req_" + random_secret();
 }
 
 std::string_view host_of(std::string_view authority) {
@@ -74,6 +89,14 @@ std::optional<std::string> foreign(const Request& request, const ServerOptions& 
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads && (!same || (site != "none" && site != "same-origin"))) return "a page of another site may not do this";
   return std::nullopt;
+}
+
+// An answer to what could not be read to its end: nobody knows what the caller would have called it.
+Response unread(Response response) {
+  const std::string id = "req_" + random_secret();
+  complete_problem(response, "", id);
+  response.headers.emplace_back(kRequestId, id);
+  return response;
 }
 
 // What went wrong while a request was read, for whoever still listens; nothing for one who has gone.
@@ -122,7 +145,6 @@ struct HttpServer::State {
   std::atomic<std::size_t> connections{0};
   std::mutex mutex;
   std::vector<std::weak_ptr<Connection>> open;  // under the mutex; those that ended are dropped now and then
-  std::atomic<std::uint64_t> requests{0};
   std::atomic<bool> stopping{false};
 
   asio::awaitable<void> accept(std::shared_ptr<State> self);
@@ -193,13 +215,13 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     if (!failed && parser.get().count(http::field::transfer_encoding) > 0 &&
         parser.get().count(http::field::content_length) > 0) {
       // Two lengths: whoever stands before us may have believed the other one.
-      Response refused = problem(ProblemType::kMalformed, "both Content-Length and Transfer-Encoding");
+      Response refused = unread(problem(ProblemType::kMalformed, "both Content-Length and Transfer-Encoding"));
       (void)co_await send(stream, std::move(refused), false, version, head);
       break;
     }
     if (!failed && parser.get().count(http::field::transfer_encoding) > 0 && !parser.chunked()) {
       // An encoding that is not known here would leave a body behind that looks like the next request.
-      Response refused = problem(ProblemType::kMalformed, "no Transfer-Encoding but chunked is read here");
+      Response refused = unread(problem(ProblemType::kMalformed, "no Transfer-Encoding but chunked is read here"));
       (void)co_await send(stream, std::move(refused), false, version, head);
       break;
     }
@@ -215,7 +237,7 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       if (auto response = refusal(failed, options)) {
         router.unrouted().count(response->status, Duration(0));
         stream.expires_after(options.write_time);
-        (void)co_await send(stream, std::move(*response), false, version == 0 ? 11 : version, head);
+        (void)co_await send(stream, unread(std::move(*response)), false, version == 0 ? 11 : version, head);
       }
       break;
     }
@@ -223,7 +245,6 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     const bool keep = message.keep_alive() && !stopping;
     Request request;
     request.method = std::string(message.method_string());
-    request.request_id = "req_" + std::to_string(++requests);
     request.peer = peer;
     const std::string_view target(message.target().data(), message.target().size());
     const std::size_t mark = target.find('?');
@@ -232,6 +253,8 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
       request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
                                    std::string(field.value()));
     request.body = std::move(message.body());
+    request.request_id = request_id_of(request);
+    const std::string request_id = request.request_id;
     Response response;
     const std::string instance(target.substr(0, 200));
     const auto departure = std::make_shared<Request::Departure>();
@@ -247,15 +270,15 @@ asio::awaitable<void> HttpServer::State::serve([[maybe_unused]] std::shared_ptr<
     } else {
       request.path = *path;
       if (mark != std::string_view::npos) request.query = parse_url_query(target.substr(mark + 1));
-      const std::string request_id = request.request_id;
       stream.expires_never();  // a claim may wait for long; the route has its own limits
       std::optional<Response> answer = co_await routed(*connection, std::move(request));
       if (!answer) break;  // nobody is there to read it
       response = std::move(*answer);
-      complete_problem(response, instance, request_id);
-      if (!response.for_log.empty())
-        log.warning("request_failed", {{"request", request_id}, {"path", *path}, {"why", response.for_log}});
     }
+    complete_problem(response, instance, request_id);
+    if (!response.for_log.empty())
+      log.warning("request_failed", {{"request", request_id}, {"path", instance}, {"why", response.for_log}});
+    response.headers.emplace_back(kRequestId, request_id);
     if (response.stream && !head) {
       co_await send_stream(*connection, std::move(response), version);
       break;

@@ -38,6 +38,16 @@ std::string hash_of(const Request& request) {
   return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
+// Whose keys they are. Who is known by tokens alone is told apart by them: no tenant meets another's keys. Whether they
+// are right the route finds out, and of what it refuses nothing is kept.
+std::string owner_of(const Request& request) {
+  if (request.caller.known) return request.caller.name;
+  std::string tokens;
+  for (const std::string_view header : {"x-broker-channel-token", "x-broker-consumer-token"})
+    if (const auto value = request.header(header)) tokens += std::string(header) + ":" + std::string(*value) + "\n";
+  return tokens.empty() ? request.caller.name : request.caller.name + "/" + sha256_hex(tokens);
+}
+
 bool is_fit(std::string_view key) {
   return !key.empty() && key.size() <= kLongestKey &&
          std::ranges::all_of(key, [](char c) { return c > 0x20 && c < 0x7f; });
@@ -67,7 +77,7 @@ std::optional<Response> KeptAnswers::begin(const Request& request, const Route& 
   if (!key || request.method != "POST" || !route.docs.keeps_answer) return std::nullopt;
   if (!is_fit(*key) || request.header_values("idempotency-key").size() > 1)
     return problem(ProblemType::kMalformed, "Idempotency-Key is one word of 1 to 200 printable characters");
-  Asked asked{request.caller.name, std::string(*key), hash_of(request), clock_.now().wall};
+  Asked asked{owner_of(request), std::string(*key), hash_of(request), clock_.now().wall};
   if (!under_way_->enter(asked)) {
     Response busy = problem(ProblemType::kConflict, "a request with this Idempotency-Key is under way");
     busy.headers.emplace_back("Retry-After", "1");

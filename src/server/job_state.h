@@ -14,6 +14,8 @@
 
 namespace bartleby {
 
+constexpr std::string_view kMessageIdHeader = "x-broker-message-id";
+
 enum class JobStatus : std::uint16_t { kQueued = 1001, kInFlight = 1002, kDelivered = 1003, kDead = 1004 };
 std::string_view name(JobStatus status);
 
@@ -21,7 +23,11 @@ struct JobState {
   JobStatus status = JobStatus::kQueued;
   std::uint32_t attempts = 0;
   std::optional<StoredLetter> letter;  // of one that has died, also where it was requeued since
+  std::string message_id;              // of a letter: that it was broadcast under; empty: it was not
 };
+
+// As the letter's headers have it.
+Result<std::string> broadcast_id(Connection& connection, const StoredLetter& letter);
 
 std::string job_id(const Place& place);
 std::optional<Place> job_place(std::string_view id);

@@ -56,6 +56,7 @@ json::object operation_json(const Operation& o, const View& view) {
     }
   }
   out["actor"] = o.actor;
+  if (!o.settings.started_by.empty()) out["started_by"] = o.settings.started_by;
   out["reason"] = o.reason;
   out["note"] = o.note;
   out["created_at"] = json_time(o.created_at);

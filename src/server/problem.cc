@@ -106,7 +106,7 @@ void complete_problem(Response& response, const std::string& instance, const std
   json::error_code failed;
   json::value body = json::parse(response.body, failed);
   if (failed || !body.is_object()) return;
-  body.as_object()["instance"] = instance;
+  if (!instance.empty()) body.as_object()["instance"] = instance;
   body.as_object()["request_id"] = request_id;
   response.body = json::serialize(body);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "codec/json_tree.h"
+
 namespace bartleby {
 namespace {
 
@@ -51,6 +53,15 @@ bool fits(const std::vector<std::string>& rule, const std::vector<std::string>& 
   return r == rule.size();
 }
 
+// An object or a list, as far as its beginning tells; also behind a mark of UTF-8, or behind the five bytes of a schema
+// registry. Any other text has no fields that a rule could name.
+bool looks_like_json(std::string_view value) {
+  if (value.size() > 5 && value[0] == '\0') value.remove_prefix(5);
+  if (value.starts_with("\xef\xbb\xbf")) value.remove_prefix(3);
+  const std::size_t first = value.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (value[first] == '{' || value[first] == '[');
+}
+
 }  // namespace
 
 Redaction::Redaction(const RedactionRules& rules) {
@@ -75,37 +86,34 @@ bool Redaction::hides(std::string_view name) const {
   return !json_.empty() && hides(steps_of(name));
 }
 
-bool Redaction::redact(json::value& node, Steps& path) const {
+bool Redaction::redact(JsonTree& node, Steps& path) const {
   if (hides(path)) {
-    node = kHidden;
+    node = JsonTree{
+        .kind = JsonTree::Kind::kString, .text = "\"" + std::string(kHidden) + "\"", .items = {}, .members = {}};
     return true;
   }
   bool changed = false;
-  const auto below = [&](std::string step, json::value& child) {
+  const auto below = [&](std::string step, JsonTree& child) {
     path.push_back(std::move(step));
     changed |= redact(child, path);
     path.pop_back();
   };
-  if (node.is_object())
-    for (auto& member : node.as_object()) below(std::string(member.key()), member.value());
-  if (node.is_array()) {
-    std::size_t index = 0;
-    for (json::value& item : node.as_array()) below(std::to_string(index++), item);
-  }
+  for (JsonMember& member : node.members) below(json_unquoted(member.first), member.second);
+  std::size_t index = 0;
+  for (JsonTree& item : node.items) below(std::to_string(index++), item);
   return changed;
 }
 
 Bytes Redaction::value(const Bytes& value) const {
   if (json_.empty() || !value) return value;
-  json::parse_options options;
-  options.max_depth = kDeepest;
-  json::error_code failed;
-  json::value parsed = json::parse(*value, failed, {}, options);
-  if (failed == json::error::too_deep) return Bytes(kHidden);  // what cannot be looked through is not shown
-  if (failed) return value;
+  auto tree = json_tree(*value, kDeepest);
+  // What cannot be looked through is not shown: broken, too deep, or several values one after the other.
+  if (!tree) return looks_like_json(*value) ? Bytes(kHiddenWhole) : value;
   Steps path;
-  if (!redact(parsed, path)) return value;
-  return Bytes(std::string_view(json::serialize(parsed)));
+  if (!redact(*tree, path)) return value;
+  std::string shown;
+  append_tree(shown, *tree);
+  return Bytes(std::string_view(shown));
 }
 
 }  // namespace bartleby

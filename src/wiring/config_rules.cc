@@ -133,6 +133,9 @@ class Rules {
   void channels() {
     const ConfigNode* all = root_.find("channels");
     if (all == nullptr) return;
+    std::map<std::string, std::string> names;  // of workers, with whose they are
+    if (const ConfigNode* workers = root_.find("workers"); workers != nullptr && workers->is_map())
+      for (const ConfigEntry& worker : workers->entries) names.emplace(worker.key, "workers." + worker.key);
     for (const ConfigEntry& channel : all->entries) {
       if (!channel.value.is_map()) continue;
       const std::string path = "channels." + channel.key;
@@ -144,6 +147,9 @@ class Rules {
       for (const ConfigEntry& consumer : consumers->entries) {
         if (!consumer.value.is_map()) continue;
         const std::string here = path + ".consumers." + consumer.key;
+        const std::string worker = channel.key + "." + consumer.key;
+        if (const auto [other, fresh] = names.emplace(worker, here); !fresh)
+          mistakes_.add(consumer.origin, here, "its worker would be " + worker + ", as that of " + other->second);
         token(consumer.value, here);
         if (missing(consumer.value, "url")) mistakes_.add(consumer.value.origin, here, "wants url");
         retry(consumer.value, here);

@@ -48,6 +48,32 @@ bool same_worker(const Consumer& a, const Consumer& b) {
   return a.url == b.url && a.token == b.token && a.retry == b.retry && a.reject == b.reject;
 }
 
+Result<void> put_one(Consumer& consumer, Store& store, Broker& broker, const Actor& actor, Timestamp now) {
+  std::optional<Consumer> known;
+  bool removed = false;
+  const auto read = store.read([&](Connection& connection) -> Result<void> {
+    auto found = find_consumer(connection, consumer.channel, consumer.id);
+    if (!found) return std::unexpected(found.error());
+    known = std::move(*found);
+    const auto gone = was_removed(connection, consumer);
+    if (!gone) return std::unexpected(gone.error());
+    removed = *gone;
+    const auto other = consumer_beside(connection, consumer);
+    if (!other) return std::unexpected(other.error());
+    if (other->empty()) return {};
+    return fail(ErrorCode::kFenced, "its worker's name is that of consumer " + *other + " in the store");
+  });
+  if (!read) return read;
+  if (known && same_worker(*known, consumer) && known->name == consumer.name && known->paused == consumer.paused)
+    return {};
+  if (!known) {
+    auto starts = begin_at_end(broker, consumer.channel, consumer.worker(), removed);
+    if (!starts) return std::unexpected(starts.error());
+    consumer.starts = std::move(*starts);
+  }
+  return store.write([&](Connection& connection) { return put_consumer(connection, consumer, actor, now); });
+}
+
 }  // namespace
 
 Result<WorkerConfig> worker_of(const Consumer& consumer, const std::string& cluster_id, bool local) {
@@ -93,16 +119,8 @@ Result<void> put_channels(const std::vector<ChannelConfig>& channels, const std:
       Consumer consumer{said.id, one.id, one.name, one.url, one.token, one.retry, one.reject, {}, one.paused, now};
       if (auto fine = worker_of(consumer, cluster_id, local); !fine)
         return fail(ErrorCode::kInvalid, "channels." + said.id + ".consumers." + one.id + ": " + fine.error().message);
-      auto starts = begin_at_end(broker, consumer.channel, consumer.worker());
-      if (!starts) return std::unexpected(starts.error());
-      consumer.starts = std::move(*starts);
-      written = store.write([&](Connection& connection) -> Result<void> {
-        const auto known = find_consumer(connection, consumer.channel, consumer.id);
-        if (!known) return std::unexpected(known.error());
-        if (*known && same_worker(**known, consumer) && (*known)->name == consumer.name) return {};
-        return put_consumer(connection, consumer, actor, now);
-      });
-      if (!written) return written;
+      if (auto put = put_one(consumer, store, broker, actor, now); !put)
+        return fail(put.error().code, "channels." + said.id + ".consumers." + one.id + ": " + put.error().message);
     }
   }
   return {};
@@ -180,7 +198,14 @@ void ConsumerFollower::look() {
   if (!read) return log_.warning("consumers_not_read", {{"why", read.error().message}});
   bool changed = false;
   std::set<std::string> wanted;
-  for (const Consumer& consumer : consumers) wanted.insert(consumer.worker());
+  // A store may have two of one name from before that was refused: the first runs, and the other is told in the log.
+  std::erase_if(consumers, [&](const Consumer& consumer) {
+    if (wanted.insert(consumer.worker()).second) return false;
+    log_.error("consumer_not_run",
+               {{"consumer", consumer.channel + "/" + consumer.id},
+                {"why", "another consumer has the worker " + consumer.worker() + ": register it under another id"}});
+    return true;
+  });
   for (auto at = followed_.begin(); at != followed_.end();) {
     if (wanted.contains(at->first)) {
       ++at;

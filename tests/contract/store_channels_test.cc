@@ -1,4 +1,5 @@
 // Channels, consumers and the messages that were broadcast, on every store.
+#include "office/audit.h"
 #include "office/channels.h"
 #include "office/shelf_upkeep.h"
 #include "office/sql.h"
@@ -210,10 +211,87 @@ TEST_P(StoreOperations, AMessageIsKnownByItsIdFromBeforeItIsWritten) {
 
 TEST_P(StoreOperations, ANewConsumerBeginsAtTheEndOfItsChannelAndOneThatHasWorkedGoesOn) {
   ASSERT_TRUE(cluster_.produce({{"orders", Partition(1), "k", "v", {}}, {"orders", Partition(1), "k", "v", {}}}));
-  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.billing").value(), "[0,2]");
+  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.billing", false).value(), "[0,2]");
   ASSERT_TRUE(cluster_.produce({{"orders", Partition(0), "k", "v", {}}}));
-  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.billing").value(), "[0,2]") << "asked twice, it is the same";
-  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.mail").value(), "[1,2]");
+  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.billing", false).value(), "[0,2]")
+      << "asked twice, it is the same";
+  EXPECT_EQ(begin_at_end(cluster_, "orders", "orders.mail", false).value(), "[1,2]");
+}
+
+TEST_P(StoreOperations, AConsumerThatWasRemovedBeginsAnewAtTheEndOfItsChannel) {
+  const std::string group = "orders.billing";
+  ASSERT_TRUE(cluster_.commit_first(
+      group, {{{"orders", Partition(0)}, Offset(0), "worked"}, {{"orders", Partition(1)}, Offset(0), "worked"}}));
+  ASSERT_TRUE(cluster_.produce({{"orders", Partition(1), "k", "v", {}}}));
+  EXPECT_EQ(begin_at_end(cluster_, "orders", group, false).value(), "") << "a store was lost: the group goes on";
+  EXPECT_EQ(begin_at_end(cluster_, "orders", group, true).value(), "[0,1]");
+  const auto offsets = cluster_.group_offsets(group, {"orders"});
+  ASSERT_TRUE(offsets);
+  for (const CommittedOffset& at : *offsets) {
+    EXPECT_EQ(at.offset, Offset(at.tp.partition.v));
+    EXPECT_EQ(at.metadata, "");
+  }
+  const auto removed = [&] {
+    bool out = false;
+    read([&](Connection& c) -> Result<void> {
+      out = was_removed(c, consumer("orders", "billing")).value();
+      return {};
+    });
+    return out;
+  };
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  EXPECT_FALSE(removed()) << "it was never there";
+  write([&](Connection& c) { return put_consumer(c, consumer("orders", "billing"), kAnn, now_); });
+  EXPECT_FALSE(removed());
+  write([&](Connection& c) -> Result<void> {
+    EXPECT_EQ(remove_consumer(c, "orders", "billing", kAnn, now_).value(), Removed::kDone);
+    // Its worker still runs, and somebody pauses it.
+    return append_audit(c, {0, now_, "ann", "pause-worker", "orders.billing", "", "", "", "", ""});
+  });
+  EXPECT_TRUE(removed());
+  write([&](Connection& c) { return put_consumer(c, consumer("orders", "billing"), kAnn, now_); });
+  EXPECT_FALSE(removed());
+}
+
+TEST_P(StoreOperations, NoTwoConsumersHaveOneWorker) {
+  write([&](Connection& c) { return put_consumer(c, consumer("a", "b.c"), kAnn, now_); });
+  const auto second = store().write([&](Connection& c) { return put_consumer(c, consumer("a.b", "c"), kAnn, now_); });
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kFenced);
+  EXPECT_EQ(second.error().message, "the worker a.b.c is that of consumer a/b.c already");
+  EXPECT_EQ(number("SELECT count(*) FROM consumers"), 1);
+  write([&](Connection& c) { return put_consumer(c, consumer("a", "b.c"), kAnn, now_); });  // itself again
+}
+
+TEST_P(StoreOperations, AConsumerWhoseJobsWereSentAgainIsNotRemoved) {
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  write([&](Connection& c) { return put_consumer(c, consumer("orders", "billing"), kAnn, now_); });
+  Arrival dead = letter(1);
+  dead.letter.shelf.group = dead.letter.shelf.worker = "orders.billing";
+  take_in({dead});
+  change(dead.letter.id, LetterCause::kReplay);
+  write([&](Connection& c) -> Result<void> {
+    EXPECT_EQ(remove_consumer(c, "orders", "billing", kAnn, now_).value(), Removed::kReplaying);
+    return {};
+  });
+  EXPECT_EQ(number("SELECT count(*) FROM consumers"), 1);
+  change(dead.letter.id, LetterCause::kSucceeded);
+  write([&](Connection& c) -> Result<void> {
+    EXPECT_EQ(remove_consumer(c, "orders", "billing", kAnn, now_).value(), Removed::kDone);
+    return {};
+  });
+}
+
+TEST_P(StoreOperations, TheAuditSaysWhatChangedOfAConsumerWithoutSecrets) {
+  write([&](Connection& c) { return put_channel(c, channel("orders"), kAnn, now_); });
+  Consumer one = consumer("orders", "billing");
+  write([&](Connection& c) { return put_consumer(c, one, kAnn, now_); });
+  one.url = "https://ann:hunter2@pay.example/hook?key=hunter2";
+  one.token = "another-hunter2";
+  write([&](Connection& c) { return put_consumer(c, one, kAnn, now_); });
+  EXPECT_EQ(text("SELECT detail FROM audit_log WHERE action = 'make-consumer'"), R"({"url":"http://127.0.0.1:1/"})");
+  EXPECT_EQ(text("SELECT detail FROM audit_log WHERE action = 'change-consumer'"),
+            R"({"url":"https://…@pay.example/hook?…","url_before":"http://127.0.0.1:1/","changed":"url token"})");
 }
 
 }  // namespace

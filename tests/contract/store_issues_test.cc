@@ -75,10 +75,11 @@ TEST_P(StoreContract, IssuesAreCountedByStateAndLinesOfTheAuditBySubject) {
     id = page->front().id;
     return {};
   });
-  ASSERT_TRUE(change_issue(store(), id, IssueCause::kMute, {"somebody", "", ""}, now_));
+  ASSERT_TRUE(change_issue(store(), id, IssueCause::kMute, {"somebody", "known since May", ""}, now_));
   change(letter(1).letter.id, LetterCause::kDiscard);
   read([&](Connection& c) -> Result<void> {
     EXPECT_THAT(issue_counts(c).value(), testing::ElementsAre(1, 0, 0, 1, 0));
+    EXPECT_EQ(issue_by_id(c, id).value()->note, "known since May");
     EXPECT_EQ(count_audit(c, "").value(), 2);
     EXPECT_EQ(count_audit(c, id).value(), 1);
     EXPECT_EQ(count_audit(c, "nobody").value(), 0);

@@ -117,6 +117,17 @@ TEST_P(StoreOperations, DiscardCanBeUndoneAndPurgeCannot) {
             "ann:{\"operation\":\"op_3\"}");
 }
 
+TEST_P(StoreOperations, WhatAnOperationDoesToLettersIsDoneByWhoeverStartedIt) {
+  take_in({letter(1)});
+  const Operation planned = plan(request(OperationKind::kDiscard));
+  ASSERT_EQ(operations().start(planned.id, {"bob", "", "r2"})->result, OperationChange::kDone);
+  const Operation done = run(planned);
+  EXPECT_EQ(done.actor, "ann");
+  EXPECT_EQ(done.settings.started_by, "bob");
+  EXPECT_EQ(text("SELECT actor || ':' || reason || ':' || request_id FROM audit_log WHERE action = 'discard'"),
+            "bob:mended:r2");
+}
+
 TEST_P(StoreOperations, WhatChangedSinceThePlanIsLeftAlone) {
   letters(4);
   const Operation planned = plan(request(OperationKind::kReplay));

@@ -208,6 +208,13 @@ def commands(api):
     assert "done: 3 of 3 (100 %), done 3" in run("letters", "discard", "-q", "state:open", "--yes")
     assert "done: 2 of 2" in run("letters", "restore", ids[0], ids[2])
     assert "Nothing to do" in run("letters", "restore", "-q", "key:nobody", "--yes")
+    # Named, and none of them can be had: that is no success. An empty plan is not left lying about.
+    assert "it is open" in run("letters", "restore", ids[0], ids[2], status=6)
+    assert "there is no such letter" in run("letters", "discard", "ltr_none", "ltr_nobody", status=3)
+    assert "left out: 1, there is no such letter" in run("letters", "discard", ids[0], "ltr_none", status=6)
+    assert run("letters", "restore", ids[0]) == f"{ids[0]} open\n"
+    assert "Nothing to do" in run("letters", "replay", "-q", "key:nobody")
+    assert run("ops", "ls", "-s", "planned", "-o", "name") == ""
     # An edit that one of them cannot take.
     assert run("letters", "restore", ids[1]) == f"{ids[1]} open\n"
     patch = pathlib.Path(api.bartleby.folder, "patch.json")

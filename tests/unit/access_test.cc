@@ -98,6 +98,19 @@ TEST_F(InternalKey, GuessingIsSlowedDown) {
   EXPECT_EQ(ask(kReplay, "172.18.0.9", {{"x-internal-api-key", "the key"}}), 200);
 }
 
+TEST_F(InternalKey, WrongTokensCountByAddressAndChannelAndMissingOnesDoNot) {
+  Request request;
+  request.peer = "172.18.0.9";
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(access_.no_token("this needs a token").status, 403);
+  EXPECT_EQ(access_.failures(AuthFailure::kMissing), 50U);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(access_.wrong_token(request, "orders", "wrong").status, 403);
+  EXPECT_EQ(access_.wrong_token(request, "orders", "wrong").status, 429);
+  EXPECT_EQ(access_.wrong_token(request, "mails", "wrong").status, 403);
+  EXPECT_EQ(ask(kReplay, "172.18.0.9", {{"x-internal-api-key", "the key"}}), 200) << "keys are counted apart";
+  request.peer = "172.18.0.8";
+  EXPECT_EQ(access_.wrong_token(request, "orders", "wrong").status, 403);
+}
+
 class UnderWay : public testing::Test {
  protected:
   UnderWay() {
@@ -142,6 +155,24 @@ TEST_F(UnderWay, AKeyIsFreeAgainWhenNobodyAnswered) {
   }
   Respond next = [](Response) {};
   EXPECT_FALSE(answers_->begin(request_, route_, next));
+}
+
+TEST_F(UnderWay, WhoeverIsKnownByTokensAloneHasKeysOfTheirOwn) {
+  request_.caller.name = "anonymous";
+  request_.headers.emplace_back("x-broker-channel-token", "token of one");
+  Respond first = [](Response) {};
+  ASSERT_FALSE(answers_->begin(request_, route_, first));
+  first(answer(201, "one"));
+  Request other = request_;
+  other.headers.back().second = "token of another";
+  other.body = "another message";
+  std::optional<Response> heard;
+  Respond second = [&](Response response) { heard = std::move(response); };
+  ASSERT_FALSE(answers_->begin(other, route_, second));
+  second(answer(201, "two"));
+  Respond again = [](Response) { FAIL(); };
+  EXPECT_EQ(answers_->begin(request_, route_, again)->body, "one");
+  EXPECT_EQ(answers_->begin(other, route_, again)->body, "two");
 }
 
 TEST_F(UnderWay, AnswersAreForgottenAfterADay) {

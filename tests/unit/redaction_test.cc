@@ -31,15 +31,33 @@ TEST(Redaction, StepsMayHoldSlashes) {
 }
 
 TEST(Redaction, LeavesTheBytesWhereNothingIsHidden) {
-  for (const char* value : {R"({ "a" : 1.10 })", "no json", "", R"({"password":)"})
+  for (const char* value : {R"({ "a" : 1.10 })", "no json", "", "12.50", "failed: [password]"})
     EXPECT_EQ(shown({"/**/password"}, value), value);
   EXPECT_EQ(Redaction({{"/**"}, {}}).value(Bytes()), Bytes());
+}
+
+TEST(Redaction, KeepsTheDigitsOfWhatItDoesNotHide) {
+  EXPECT_EQ(shown({"/**/password"}, R"({"price": 12.50, "id": 12345678901234567890123, "n": "\u00e9", "password": 1})"),
+            R"({"price":12.50,"id":12345678901234567890123,"n":"\u00e9","password":"[redacted]"})");
+  EXPECT_EQ(shown({"/**/password"}, R"({"p\u0061ssword": 1, "password": 2, "password": 3})"),
+            R"({"p\u0061ssword":"[redacted]","password":"[redacted]","password":"[redacted]"})");
+}
+
+TEST(Redaction, HidesWholeWhatLooksLikeJsonAndCannotBeRead) {
+  for (const std::string_view value :
+       {std::string_view(R"({"bad": 2, "password": "hunter2")"), std::string_view(R"({"password":)"),
+        std::string_view("{\"password\":\"hunter2\"}\n{\"password\":\"hunter2\"}"),
+        std::string_view("\xef\xbb\xbf {\"password\":\"hunter2\"}"), std::string_view(" [{\"password\":\"hunter2\"}"),
+        std::string_view("\0\0\0\0\7{\"password\":\"hunter2\"}", 27)}) {
+    EXPECT_EQ(shown({"/**/password"}, value), kHiddenWhole);
+    EXPECT_EQ(shown({}, value), value) << "without a rule nothing is hidden";
+  }
 }
 
 TEST(Redaction, HidesWhatIsTooDeepToLookThrough) {
   std::string deep = R"({"password":1})";
   for (int i = 0; i < 65; ++i) deep.insert(0, "[").append("]");
-  EXPECT_EQ(shown({"/**/password"}, deep), "[redacted]");
+  EXPECT_EQ(shown({"/**/password"}, deep), kHiddenWhole);
   EXPECT_EQ(shown({}, deep), deep);
 }
 

@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kLongestId = 200;
 constexpr std::size_t kScanned = 500;  // records at once
 constexpr std::size_t kScannedBytes = std::size_t{8} << 20;
-constexpr std::string_view kMessageId = "x-broker-message-id";
 
 constexpr std::string_view kTaken = R"({"type": "object", "required": ["id"], "additionalProperties": false,
   "properties": {"id": {"type": "string"}}})";
@@ -63,7 +62,7 @@ Response taken(const ChannelMessage& message) {
 
 bool has_id(const LogRecord& record, const std::string& id) {
   return std::ranges::any_of(record.headers, [&](const auto& header) {
-    return header.first == kMessageId && header.second == std::string_view(id);
+    return header.first == kMessageIdHeader && header.second == std::string_view(id);
   });
 }
 
@@ -122,7 +121,7 @@ class Broadcast {
         Partition(partition_of_key(record.key ? std::string_view(*record.key) : message_.id, topic->partitions));
     record.partition = message_.partition;
     record.headers.emplace_back("content-type", Bytes(message_.content_type));
-    record.headers.emplace_back(std::string(kMessageId), Bytes(message_.id));
+    record.headers.emplace_back(std::string(kMessageIdHeader), Bytes(message_.id));
     if (payload_size(record) > services_.max_message)
       return problem(ProblemType::kTooLarge, "the message has " + std::to_string(payload_size(record)) +
                                                  " bytes; at most " + std::to_string(services_.max_message) +
@@ -152,7 +151,7 @@ class Broadcast {
   ChannelMessage message_;
 };
 
-Response broadcast(const Services& services, const Request& request, UnderWay& under_way) {
+Response broadcast(const Services& services, Request& request, UnderWay& under_way) {
   auto channel = open_channel(services, request, Tokens::kChannel);
   if (!channel) return channel.error();
   const auto said = request.header("x-broker-message-id");
@@ -171,7 +170,7 @@ Response broadcast(const Services& services, const Request& request, UnderWay& u
   return response;
 }
 
-Response show_message(const Services& services, const Request& request) {
+Response show_message(const Services& services, Request& request) {
   const auto channel = open_channel(services, request, Tokens::kChannel);
   if (!channel) return channel.error();
   std::optional<ChannelMessage> message;

@@ -130,7 +130,7 @@ Response list(const Services& services) {
   return json_response(json::object{{"items", std::move(items)}});
 }
 
-Response put_one(const Services& services, const Request& request) {
+Response put_one(const Services& services, Request& request) {
   const auto channel = open_channel(services, request, Tokens::kChannelOrAdmin);
   if (!channel) return channel.error();
   const auto body = read_object_or_form(request);
@@ -158,18 +158,30 @@ Response put_one(const Services& services, const Request& request) {
   if (const auto fine = services.check_consumer(consumer); !fine)
     return problem(ProblemType::kInvalid, fine.error().message);
   std::optional<Consumer> known;
+  bool removed = false;
+  std::string other;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     auto found = find_consumer(connection, channel->id, consumer.id);
     if (!found) return std::unexpected(found.error());
     known = std::move(*found);
+    const auto gone = was_removed(connection, consumer);
+    if (!gone) return std::unexpected(gone.error());
+    removed = *gone;
+    auto beside = consumer_beside(connection, consumer);
+    if (!beside) return std::unexpected(beside.error());
+    other = std::move(*beside);
     return {};
   });
   if (!read) return store_problem(read.error());
-  if (!known && services.worker(consumer.worker()))
-    return problem(ProblemType::kConflict, "there is a worker " + consumer.worker() + " already: choose another id");
+  const bool runs = services.worker(consumer.worker()) != nullptr;
+  if (!known && runs && removed && other.empty())
+    return problem(ProblemType::kConflict, "it was removed, and its worker is still stopping: try again in a moment");
+  if (!known && (runs || !other.empty()))
+    return problem(ProblemType::kConflict, "there is a worker " + consumer.worker() + " already" +
+                                               (other.empty() ? "" : ", of consumer " + other) + ": choose another id");
   if (!known) {
     const std::unique_lock nobody_broadcasts(*services.broadcasting);
-    auto starts = begin_at_end(*services.broker, channel->id, consumer.worker());
+    auto starts = begin_at_end(*services.broker, channel->id, consumer.worker(), removed);
     if (!starts) return problem(starts.error());
     consumer.starts = std::move(*starts);
   }
@@ -179,7 +191,8 @@ Response put_one(const Services& services, const Request& request) {
   std::optional<Error> full;
   const auto written = services.store->write([&](Connection& connection) -> Result<void> {
     auto done = put_consumer(connection, consumer, actor_of(request, ""), now);
-    if (!done && done.error().code == ErrorCode::kTooLarge) full = done.error();
+    if (!done && (done.error().code == ErrorCode::kTooLarge || done.error().code == ErrorCode::kFenced))
+      full = done.error();
     return done;
   });
   if (full) return problem(ProblemType::kConflict, full->message);
@@ -190,12 +203,12 @@ Response put_one(const Services& services, const Request& request) {
   return json_response(out);
 }
 
-Response get_one(const Services& services, const Request& request) {
+Response get_one(const Services& services, Request& request) {
   const auto found = open_consumer(services, request, Tokens::kChannelOrAdmin);
   return found ? json_response(consumer_json(found->consumer)) : found.error();
 }
 
-Response list_of(const Services& services, const Request& request) {
+Response list_of(const Services& services, Request& request) {
   const auto channel = open_channel(services, request, Tokens::kChannelOrAdmin);
   if (!channel) return channel.error();
   json::array items;
@@ -209,7 +222,7 @@ Response list_of(const Services& services, const Request& request) {
   return json_response(json::object{{"items", std::move(items)}});
 }
 
-Response remove_one(const Services& services, const Request& request) {
+Response remove_one(const Services& services, Request& request) {
   const auto found = open_consumer(services, request, Tokens::kChannelOrAdmin);
   if (!found) return found.error();
   Removed removed = Removed::kDone;
@@ -223,6 +236,10 @@ Response remove_one(const Services& services, const Request& request) {
   if (!written) return store_problem(written.error());
   if (removed == Removed::kHasLetters)
     return problem(ProblemType::kConflict, "the consumer has dead jobs: requeue or delete them first");
+  if (removed == Removed::kReplaying)
+    return problem(ProblemType::kConflict,
+                   "jobs of the consumer were sent again and have no outcome yet: wait for it, or take them back "
+                   "(cancel the operation that sends them, then bartleby letters restore) and delete them");
   if (removed == Removed::kNotFound) return problem(ProblemType::kNotFound, "it was removed meanwhile");
   services.consumers_changed();
   Response done;

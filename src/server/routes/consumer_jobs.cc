@@ -45,7 +45,7 @@ json::object job_json(const Place& place, const JobState& job) {
   out["attempts"] = job.attempts;
   if (!job.letter) return out;
   out["letter"] = job.letter->id;
-  out["messageId"] = job.letter->lineage;
+  if (!job.message_id.empty()) out["messageId"] = job.message_id;
   out["diedAt"] = json_time(job.letter->died_at);
   out["error"] = json::object{
       {"kind", name(job.letter->kind)}, {"type", job.letter->error_type}, {"message", job.letter->error_message}};
@@ -54,7 +54,7 @@ json::object job_json(const Place& place, const JobState& job) {
 
 Place place_of(const StoredLetter& letter) { return letter.job; }
 
-Response list_dead(const Services& services, const Request& request) {
+Response list_dead(const Services& services, Request& request) {
   const auto found = open_consumer(services, request, Tokens::kBoth);
   if (!found) return found.error();
   const auto paging = read_paging(request, kList);
@@ -69,8 +69,11 @@ Response list_dead(const Services& services, const Request& request) {
     const Query query = dead_of(found->consumer);
     const auto page = letter_page(connection, query, now, after, paging->limit);
     if (!page) return std::unexpected(page.error());
-    for (const StoredLetter& letter : page->letters)
-      items.push_back(job_json(place_of(letter), {JobStatus::kDead, letter.attempts, letter}));
+    for (const StoredLetter& letter : page->letters) {
+      auto id = broadcast_id(connection, letter);
+      if (!id) return std::unexpected(id.error());
+      items.push_back(job_json(place_of(letter), {JobStatus::kDead, letter.attempts, letter, std::move(*id)}));
+    }
     if (page->next) next = cursor_text(*page->next);
     const auto counted = count_letters(connection, query, now);
     if (!counted) return std::unexpected(counted.error());
@@ -122,7 +125,7 @@ Response requeue(const Services& services, const Request& request, OperationRequ
   return json_response(body, 202);
 }
 
-Response requeue_all(const Services& services, const Request& request) {
+Response requeue_all(const Services& services, Request& request) {
   const auto found = open_consumer(services, request, Tokens::kBoth);
   if (!found) return found.error();
   OperationRequest wanted;
@@ -150,7 +153,7 @@ Response delete_many(const Services& services, const Query& query, std::uint32_t
 }
 
 // Letters, counters, summary and audit in one transaction, where they are not too many.
-Response delete_all(const Services& services, const Request& request) {
+Response delete_all(const Services& services, Request& request) {
   const auto found = open_consumer(services, request, Tokens::kBoth);
   if (!found) return found.error();
   const std::uint32_t max = services.max_attempts(found->consumer);
@@ -190,7 +193,7 @@ struct OpenJob {
   JobState state;
 };
 
-std::expected<OpenJob, Response> open_job(const Services& services, const Request& request) {
+std::expected<OpenJob, Response> open_job(const Services& services, Request& request) {
   auto found = open_consumer(services, request, Tokens::kBoth);
   if (!found) return std::unexpected(std::move(found.error()));
   const std::string& id = request.parameter("job");
@@ -207,12 +210,12 @@ Response wrong_state(const OpenJob& job, std::string_view why) {
   return with_member(problem(ProblemType::kWrongState, why), "state", json::string(name(job.state.status)));
 }
 
-Response show_job(const Services& services, const Request& request) {
+Response show_job(const Services& services, Request& request) {
   const auto job = open_job(services, request);
   return job ? json_response(job_json(job->place, job->state)) : job.error();
 }
 
-Response delete_job(const Services& services, const Request& request) {
+Response delete_job(const Services& services, Request& request) {
   const auto job = open_job(services, request);
   if (!job) return job.error();
   if (job->state.status != JobStatus::kDead) return wrong_state(*job, "only a dead job can be deleted");
@@ -239,7 +242,7 @@ Response delete_job(const Services& services, const Request& request) {
   return done;
 }
 
-Response requeue_job(const Services& services, const Request& request) {
+Response requeue_job(const Services& services, Request& request) {
   const auto job = open_job(services, request);
   if (!job) return job.error();
   if (job->state.status != JobStatus::kDead) return wrong_state(*job, "only a dead job can be requeued");

@@ -20,6 +20,7 @@ json::object dlq_json(const Services& services, const DlqView& dlq) {
   json::object letters;
   for (std::size_t s = 0; s < kLetterStates; ++s) letters[kLetterStateNames[s]] = dlq.state.letters[s];
   json::object out{{"name", dlq.state.name}, {"class", name(dlq.state.dlq_class)}};
+  out["dialect"] = dlq.dialect.empty() ? json::value(nullptr) : json::value(dlq.dialect);
   out["open"] = dlq.state.letters[static_cast<std::size_t>(LetterState::kOpen)];
   out["letters"] = std::move(letters);
   out["in_per_min"] = services.news->taken_since(dlq.state.name, services.clock->now().steady - Duration(60000));

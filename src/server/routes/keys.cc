@@ -112,10 +112,11 @@ Response new_key(const Services& services, const Request& request) {
   const Timestamp now = services.clock->now().wall;
   NewKey wanted;
   wanted.name = fields.text("name", kLongestName).value_or("");
-  if (wanted.name.empty() || std::ranges::find(kTaken, wanted.name) != kTaken.end())
+  if (wanted.name.empty() || std::ranges::find(kTaken, wanted.name) != kTaken.end() ||
+      wanted.name.starts_with("channel:") || wanted.name.starts_with("consumer:"))
     fields.wrong("name",
                  "says whose key it is, in 1 to 100 characters; not one of local, internal, anonymous, "
-                 "intake, office");
+                 "intake, office, and not channel:… or consumer:…, which tokens are");
   wanted.role = fields.text("role", 20).value_or("");
   const auto scopes = read_scopes(fields);
   if (wanted.role.empty() == !scopes.has_value())

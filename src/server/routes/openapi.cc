@@ -73,14 +73,15 @@ constexpr std::string_view kSchemas = R"({
           "additionalProperties": false, "properties": {"name": {"type": "string"}, "value": {"type": "string"},
             "letters": {"type": "integer"}}}}}}}},
   "Dlq": {"type": "object", "additionalProperties": false,
-    "required": ["name", "class", "open", "letters", "in_per_min", "oldest", "partitions", "intake_lag", "missed",
-      "expiring", "next_expiry", "settings"], "properties": {
+    "required": ["name", "class", "dialect", "open", "letters", "in_per_min", "oldest", "partitions", "intake_lag",
+      "missed", "expiring", "next_expiry", "settings"], "properties": {
       "in_per_min": {"type": "integer", "description": "letters that this process took in within the last minute"},
       "settings": {"type": "object", "required": ["retention", "then"], "additionalProperties": false, "properties": {
         "retention": {"type": ["string", "null"],
           "description": "how long letters are kept; null: until somebody acts"},
         "then": {"enum": ["archive", "purge"], "description": "what becomes of open ones"}}},
       "name": {"type": "string"}, "class": {"enum": ["normal", "financial"]}, "open": {"type": "integer"},
+      "dialect": {"type": ["string", "null"], "description": "of its newest letter; null: there is none"},
       "letters": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "by state"},
       "oldest": {"type": ["string", "null"], "description": "death of the oldest open letter"},
       "partitions": {"type": "integer", "description": "0: the topic is gone"},
@@ -128,8 +129,9 @@ constexpr std::string_view kSchemas = R"({
           "letter": {"type": "string"}, "before": {"type": "string"}, "after": {"type": "string"}}}},
       "rate": {"type": "integer"}, "canary": {"type": "integer"}, "halt": {"$ref": "#/components/schemas/Halt"},
       "scope": {"enum": ["group", "topic"]}, "edit": {"$ref": "#/components/schemas/Edit"},
-      "actor": {"type": "string"}, "reason": {"type": "string"},
-      "note": {"type": "string", "description": "why it is where it is"},
+      "actor": {"type": "string", "description": "who has planned it"},
+      "started_by": {"type": "string", "description": "in whose name it changes letters"},
+      "reason": {"type": "string"}, "note": {"type": "string", "description": "why it is where it is"},
       "created_at": {"$ref": "#/components/schemas/Time"}, "started_at": {"type": ["string", "null"]},
       "ended_at": {"type": ["string", "null"]}}},
   "OperationItem": {"type": "object", "additionalProperties": false,
@@ -164,7 +166,8 @@ constexpr std::string_view kSchemas = R"({
     "description": "One message at one consumer", "properties": {"id": {"type": "string"},
       "status": {"enum": [1001, 1002, 1003, 1004]},
       "statusName": {"enum": ["QUEUED", "INFLIGHT", "DELIVERED", "DEAD"]}, "attempts": {"type": "integer"},
-      "letter": {"type": "string"}, "messageId": {"type": "string"}, "diedAt": {"$ref": "#/components/schemas/Time"},
+      "letter": {"type": "string"}, "diedAt": {"$ref": "#/components/schemas/Time"},
+      "messageId": {"type": "string", "description": "that it was broadcast under; absent where it was not"},
       "error": {"$ref": "#/components/schemas/Error"}}},
   "Emit": {"type": "array", "items": {"type": "object", "required": ["topic"], "additionalProperties": false,
     "properties": {"topic": {"type": "string"}, "key": {"type": ["string", "null"]},
@@ -174,6 +177,11 @@ constexpr std::string_view kSchemas = R"({
 constexpr std::string_view kParameters = R"({"IdempotencyKey": {"name": "Idempotency-Key", "in": "header",
   "required": false, "schema": {"type": "string", "maxLength": 200}, "description":
   "The same request is carried out once and answered the same for 24 hours; another one 422, one under way 409"}})";
+
+constexpr std::string_view kEveryAnswer =
+    "Every answer has X-Request-Id: the caller's, where it sends one of 1 to 100 letters, digits, '.', '_' and '-', "
+    "else "
+    "a random one. It stands in problems and in the audit.";
 
 // `x-scope` of a route is a scope, several of which one is needed, `public` (anybody while auth.public names it, else
 // read), `open` (anybody), or which tokens of a channel.
@@ -256,12 +264,13 @@ Response document(const Router& router, const Services& services) {
     if (!paths.contains(route.pattern)) paths[route.pattern] = json::object{};
     paths[route.pattern].as_object()[method] = operation(route);
   }
-  return json_response(json::object{{"openapi", "3.1.0"},
-                                    {"info", json::object{{"title", "Bartleby"}, {"version", services.version}}},
-                                    {"components", json::object{{"schemas", json::parse(kSchemas)},
-                                                                {"parameters", json::parse(kParameters)},
-                                                                {"securitySchemes", json::parse(kSecurity)}}},
-                                    {"paths", std::move(paths)}});
+  return json_response(json::object{
+      {"openapi", "3.1.0"},
+      {"info", json::object{{"title", "Bartleby"}, {"version", services.version}, {"description", kEveryAnswer}}},
+      {"components", json::object{{"schemas", json::parse(kSchemas)},
+                                  {"parameters", json::parse(kParameters)},
+                                  {"securitySchemes", json::parse(kSecurity)}}},
+      {"paths", std::move(paths)}});
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <thread>
 
 #include "codec/heartbeat.h"
+#include "office/audit.h"
 #include "server/json.h"
+#include "server/office_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
 
@@ -193,6 +195,20 @@ Response list_parked(const Services& services, Request& request) {
                        static_cast<std::int64_t>(total), all_seen || (status && !filter.kind));
 }
 
+// An order that was carried out, in the audit; where there is none, in a process without an office, nobody writes it.
+// It comes second: who stops a worker while the disk is full must not be kept from it.
+std::optional<Response> write_order(const Services& services, const Request& request, std::string_view action,
+                                    const std::string& worker, const json::object& detail = {}) {
+  if (services.store == nullptr) return std::nullopt;
+  const Actor actor = actor_of(request, "");
+  const auto written = services.store->write([&](Connection& connection) {
+    return append_audit(connection, {0, services.clock->now().wall, actor.name, std::string(action), worker, "", "",
+                                     actor.reason, actor.request_id, detail.empty() ? "" : json::serialize(detail)});
+  });
+  if (written) return std::nullopt;
+  return store_problem({written.error().code, "it is done, but not in the audit: " + written.error().message});
+}
+
 // A letter of a message that was given up is written with the next commit: whoever hears of it shall find it.
 void await_letters(Worker& worker) {
   const auto until = std::chrono::steady_clock::now() + kLettersWithin;
@@ -235,7 +251,15 @@ Response order_parked(const Services& services, Request& request, ParkedOrder::W
   if (offset && *meant == 0)
     return problem(ProblemType::kNotFound, "no parked message at " + std::to_string(*partition) + ":" +
                                                std::to_string(*offset) + " of worker " + worker->spec().name);
-  if (what == ParkedOrder::What::kGiveUp && *meant > 0) await_letters(*worker);
+  const bool gives_up = what == ParkedOrder::What::kGiveUp;
+  if (*meant > 0) {
+    json::object detail(*body);
+    detail["messages"] = *meant;
+    if (auto failed =
+            write_order(services, request, gives_up ? "give-up-parked" : "run-parked-now", worker->spec().name, detail))
+      return *failed;
+  }
+  if (gives_up && *meant > 0) await_letters(*worker);
   return json_response(json::object{{"messages", *meant}});
 }
 
@@ -245,6 +269,8 @@ Response pause_worker(const Services& services, Request& request, bool paused) {
   if (const auto done = worker->pause(paused); !done)
     return problem(ProblemType::kInstanceUnreachable, done.error().message);
   services.beat();
+  if (auto failed = write_order(services, request, paused ? "pause-worker" : "resume-worker", worker->spec().name))
+    return *failed;
   return json_response(json::object{{"name", worker->spec().name}, {"state", paused ? "paused" : "running"}});
 }
 
