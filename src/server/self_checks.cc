@@ -11,7 +11,7 @@
 namespace bartleby {
 namespace {
 
-constexpr std::int64_t kMuch = 1000;  // records of dlqs that wait to be taken in
+constexpr std::int64_t kMuch = 1000;        // records of dlqs that wait to be taken in
 constexpr std::uint64_t kKeepsFailing = 3;  // once or twice is what happens when somebody else was first
 
 std::string counted(std::int64_t n, const std::string& what) {

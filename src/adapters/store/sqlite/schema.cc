@@ -256,7 +256,7 @@ ALTER TABLE lives ADD COLUMN payload_hash BLOB;
 )";
 
 constexpr std::array<std::string_view, 8> kAll = {kFirst, kArchives, kAccess, kChannels,
-                                                  kSinks, kCounts, kChecks, kLifeHashes};
+                                                  kSinks, kCounts,   kChecks, kLifeHashes};
 
 }  // namespace
 
