@@ -29,20 +29,6 @@ TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
   return spec;
 }
 
-// The first record at or after a time: times never fall within a partition, so it can be found by halving.
-Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, Offset to, Timestamp time) {
-  while (from < to) {
-    const Offset middle(from.v + (to.v - from.v) / 2);
-    const auto found = broker.read(tp, middle, 1, 1);
-    if (!found) return std::unexpected(found.error());
-    if (found->empty() || found->front().offset >= to || found->front().timestamp >= time)
-      to = middle;
-    else
-      from = next(found->front().offset);
-  }
-  return from;
-}
-
 Runner::Settings runner_settings(const WorkerSpec& spec) {
   return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases, spec.replay_of, spec.watchers};
 }
