@@ -200,7 +200,8 @@ TopicSpec Worker::dlq_spec(const std::string& name, const TopicSpec& source) con
   return out;
 }
 
-// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it.
+// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it. One of these that
+// was deleted is made again.
 void Worker::follow_growth(Now now) {
   if (now.steady < next_growth_look_) return;
   next_growth_look_ = now.steady + kGrowthLook;
@@ -209,12 +210,15 @@ void Worker::follow_growth(Now now) {
     const auto known = partitions_.find(one.second.topic);
     return known != partitions_.end() && one.second.partition.v >= known->second;
   });
-  if (!grown) return;
+  const bool missing = topics_missing_;
+  if (!grown && !missing) return;
   auto sources = sources_;
   auto lanes = lanes_;
   if (make_topics()) {
     trouble_.clear();
-    log_.info("topics_grown", {{"worker", spec_.name}});
+    topics_missing_ = false;
+    if (missing) next_growth_look_ = clock_.now().steady + kGrowthAgain;  // what is refused may be somebody else's
+    log_.info(grown ? "topics_grown" : "topics_made_again", {{"worker", spec_.name}});
   } else {
     sources_ = std::move(sources);
     lanes_ = std::move(lanes);

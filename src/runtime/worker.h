@@ -187,6 +187,7 @@ class Worker {
   bool paused_ = false;
   Instant next_overdue_look_{};
   Instant next_growth_look_{};
+  bool topics_missing_ = false;  // a write was refused because of it
   EngineCounters before_;        // of the engines of earlier members
 
   std::jthread thread_;  // last
