@@ -142,6 +142,8 @@ void Worker::trouble(const std::string& what, const Error& error) {
 
 // Journal and dead letter topic exist before anything can fail, and the group has a position before anybody joins.
 bool Worker::prepare() {
+  if (spec_.may_begin)
+    if (const auto may = spec_.may_begin(); !may) return trouble("may not begin", may.error()), false;
   // Nothing of a private lane may be passed over: what lies there was sent to this group.
   prepared_ = make_topics() && commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
   return prepared_;

@@ -37,6 +37,7 @@ struct WorkerSpec {
   LetterDialect dialect = LetterDialect::kRecord;
   std::function<DlqProvision(const std::string& dlq)> provision;  // of one that is missing; absent: the defaults
   std::string replay_topic;                 // template of the private lane for replays; empty: none is read
+  std::function<Result<void>()> may_begin;  // asked before it joins, again and again; absent: it may
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime
   EngineConfig engine;

@@ -108,6 +108,9 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
     if (!handler) return std::unexpected(handler.error());
     spec.handlers.push_back(std::move(*handler));
   }
+  // What killed the last process must not run again before that is written down.
+  if (std::ranges::any_of(spec.handlers, [](const auto& handler) { return handler->in_process(); }))
+    spec.may_begin = [this] { return undertaker->buried(); };
   spec.admit = admission_of(c);
   spec.replay_topic = c.lane_template();
   spec.replay_of = replays_of(c.group, {office_key}, unverified(c));
