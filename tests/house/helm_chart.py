@@ -19,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = str(ROOT / "deploy/helm/bartleby")
 NEEDED = {"image.repository": "registry.example/bartleby", "image.tag": "0.1.0", "engine.url": "http://engine:8000/",
           "kafka.bootstrap": "kafka:9092"}
-ALL = {**NEEDED, "redis.url": "redis://:hunter2-redis@redis:6379/0", "mongodb.enabled": "true", "mongodb.existingSecret": "mongo",
+ALL = {**NEEDED, "redis.url": "redis://:hunter2-redis@redis:6379/0",
+       "mongodb.enabled": "true", "mongodb.existingSecret": "mongo",
        "kafka.properties.security\\.protocol": "SASL_SSL", "kafka.properties.sasl\\.password": "hunter2-kafka",
        "kafka.properties.ssl\\.ca\\.location": "/etc/kafka-ca/ca.crt", "signing.existingSecret": "office",
        "alertmanager.url": "http://alertmanager:9093", "extraEnv[0].name": "SPARE", "extraEnv[0].value": "spare",
