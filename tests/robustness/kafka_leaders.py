@@ -22,7 +22,7 @@ NODE, PARTITIONS, COUNT = 3, 12, 60
 IDLE = 10  # dlqs, each with as many partitions
 AWAY = 18.0  # seconds; a leader that dies is still the leader for six of them
 # What people and scrapers wait at most, with nothing else to do: about a second. The rest is for a busy machine.
-ANSWERED = float(os.environ.get("BARTLEBY_ANSWERED", "4"))
+ANSWERED = float(os.environ.get("BARTLEBY_ANSWERED", "8"))
 
 
 def answers(worker, waited):
