@@ -222,7 +222,42 @@ def crash_poison(world):
     return f"{neighbours} neighbours unharmed, one letter, deaths {dict(sorted(deaths.items()))}"
 
 
-CHECKS = (thirty_minutes, behind_a_parked_head, death_in_a_transaction, crash_poison)
+def crash_while_kafka_is_away(world):
+    """The process starts, and only the worker with a handler in it waits until the obituary is written."""
+    world.witness.ask("create", "mourned", 1)
+    workers = f"""  orders:
+    concurrency: 1
+    topics: [mourned]
+    group: mourned
+    retry: {{max_crashes: {MAX_CRASHES}, schedule: [50ms], timeout: 20s}}
+"""
+    world.session, kept = 6000, world.session
+    worker = world.launch("m1", workers, program=TOOLS / "crashing")
+    world.session = kept
+    world.witness.ask("send", "mourned", "culprit", "segv")
+    wait_for("its death", lambda: worker.process.poll() is not None, PATIENCE)
+    away = threading.Thread(target=world.kafka.crash, args=(1, 15.0))
+    away.start()
+    time.sleep(1.0)
+    worker.start(PATIENCE)
+    assert away.is_alive(), "it has waited for Kafka"
+    wait_for("a word", lambda: "obituaries_wait" in worker.log.read_text(), PATIENCE)
+    away.join()
+
+    def letters():
+        if worker.process.poll() is not None:
+            worker.start(PATIENCE)
+        return sum(world.witness.ends("mourned.dlq").values()) > 0
+
+    wait_for("the letter", letters, PATIENCE)
+    (_, _, key, value, headers), = world.witness.read("mourned.dlq")
+    assert (key, value, headers["bartleby-reason"]) == ("culprit", "segv", "PROCESS_CRASH"), headers
+    assert worker.starts <= MAX_CRASHES + 1, f"{worker.starts} lives: an obituary was lost"
+    world.stop("m1")
+    return f"{worker.starts} lives, one letter"
+
+
+CHECKS = (thirty_minutes, behind_a_parked_head, death_in_a_transaction, crash_poison, crash_while_kafka_is_away)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))
