@@ -4,6 +4,7 @@
 #include <map>
 
 #include "office/sql.h"
+#include "ports/log_look.h"
 
 namespace bartleby {
 namespace {
@@ -13,6 +14,7 @@ struct StoredPlace {
 };
 
 constexpr Duration kSoon{std::chrono::hours(24)};
+constexpr Duration kEndsLimit{1000};  // for the ends of all dlqs together
 
 // Records lie in the order of their times, so a few of them tell how many are too old.
 void look_ahead(Broker& broker, const TopicPartition& tp, Duration retention, Offset taken_to,
@@ -39,19 +41,22 @@ void look_ahead(Broker& broker, const TopicPartition& tp, Duration retention, Of
   dlq.expiring += std::max<std::int64_t>(low.v - from.v, 0);
 }
 
-void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, Timestamp now, DlqView& dlq) {
-  const auto topic = broker.describe(dlq.state.name);
-  if (!topic) return;
-  dlq.partitions = topic->partitions;
-  for (std::int32_t p = 0; p < topic->partitions; ++p) {
-    const TopicPartition tp{dlq.state.name, Partition(p)};
+// A dlq's topic, and those of its partitions that can be asked.
+struct Asked {
+  DlqView* dlq;
+  TopicSpec topic;
+  std::vector<TopicPartition> tps;
+};
+
+void ask(Broker& broker, const std::map<TopicPartition, StoredPlace>& cursors, Timestamp now, const Asked& asked) {
+  DlqView& dlq = *asked.dlq;
+  for (const TopicPartition& tp : asked.tps) {
     const auto range = broker.log_range(tp);
     if (!range) continue;
     const auto cursor = cursors.find(tp);
     const std::int64_t taken_to = cursor == cursors.end() ? 0 : cursor->second.next;
     dlq.lag += std::max<std::int64_t>(range->second.v - std::max(taken_to, range->first.v), 0);
-    if (cursor != cursors.end()) dlq.missed += cursor->second.missed;
-    if (topic->retention) look_ahead(broker, tp, *topic->retention, Offset(taken_to), *range, now, dlq);
+    if (asked.topic.retention) look_ahead(broker, tp, *asked.topic.retention, Offset(taken_to), *range, now, dlq);
   }
 }
 
@@ -73,6 +78,21 @@ Result<void> find_dialects(Connection& connection, std::vector<DlqView>& dlqs) {
   return {};
 }
 
+// All together, where a broker across a network can tell: what is empty, and what has no leader, is not asked for by
+// itself. Many dlqs whose leader is away would be waited for one after the other.
+void leave_out(Broker& broker, std::vector<Asked>& all) {
+  auto* look = dynamic_cast<LogLook*>(&broker);
+  if (look == nullptr) return;
+  std::vector<TopicPartition> tps;
+  for (const Asked& one : all) tps.insert(tps.end(), one.tps.begin(), one.tps.end());
+  const auto ends = look->ends_now(tps, kEndsLimit);
+  for (Asked& one : all)
+    std::erase_if(one.tps, [&](const TopicPartition& tp) {
+      const auto end = ends.find(tp);
+      return end == ends.end() || end->second == Offset(0);
+    });
+}
+
 }  // namespace
 
 Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp now) {
@@ -88,7 +108,19 @@ Result<std::vector<DlqView>> dlq_views(Store& store, Broker& broker, Timestamp n
     });
   }));
   // After the store: what came in between counts as lag, never as less than none.
-  for (DlqView& dlq : dlqs) ask(broker, cursors, now, dlq);
+  std::vector<Asked> all;
+  for (DlqView& dlq : dlqs) {
+    const auto topic = broker.describe(dlq.state.name);
+    if (!topic) continue;
+    dlq.partitions = topic->partitions;
+    all.push_back({&dlq, *topic, {}});
+    for (std::int32_t p = 0; p < topic->partitions; ++p) {
+      const TopicPartition& tp = all.back().tps.emplace_back(dlq.state.name, Partition(p));
+      if (const auto cursor = cursors.find(tp); cursor != cursors.end()) dlq.missed += cursor->second.missed;
+    }
+  }
+  leave_out(broker, all);
+  for (const Asked& one : all) ask(broker, cursors, now, one);
   return dlqs;
 }
 

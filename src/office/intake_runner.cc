@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "ports/log_look.h"
+
 namespace bartleby {
+namespace {
+
+constexpr Duration kEndsLimit{1000};  // for the ends of all dlqs together
+
+}  // namespace
 
 IntakeRunner::IntakeRunner(Broker& broker, Store& store, Log& log, const Clock& clock, IntakeOptions options,
                            Heard heard)
@@ -64,9 +71,11 @@ bool IntakeRunner::round() {
   if (now >= next_discovery_) find_dlqs(events_);
   std::vector<IntakeCommand> commands;
   intake_.step(std::exchange(events_, {}), now, commands);
+  const bool any = !commands.empty();
+  look_at_ends(commands);
   for (IntakeCommand& command : commands)
     events_.push_back(std::visit([&](auto& one) { return carry_out(one); }, command));
-  return show_positions() || !commands.empty();
+  return show_positions() || any;
 }
 
 void IntakeRunner::moved(const TopicPartition& dlq, Offset to) {
@@ -101,7 +110,8 @@ bool IntakeRunner::show_positions() {
 
 void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   next_discovery_ = clock_.now().steady + options_.discover;
-  const auto topics = broker_.topics();
+  auto* look = dynamic_cast<LogLook*>(&broker_);
+  const auto topics = look == nullptr ? broker_.topics() : look->topic_names();
   if (!topics) return complain({}, "listing topics", topics.error());
   went_well({}, "listing topics");
   for (const TopicSpec& topic : *topics) {
@@ -133,6 +143,31 @@ IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
   return PositionRead{command.dlq, true, *position};
 }
 
+// Most dlqs are quiet most of the time: where a broker across a network tells the ends of many logs at once, that is
+// all it is asked. A range that was read to its end and still ends there is answered as it was.
+void IntakeRunner::look_at_ends(std::vector<IntakeCommand>& commands) {
+  auto* look = dynamic_cast<LogLook*>(&broker_);
+  std::vector<TopicPartition> dlqs;
+  for (const IntakeCommand& command : commands)
+    if (const auto* read = std::get_if<ReadDlq>(&command)) dlqs.push_back(read->dlq);
+  if (look == nullptr || dlqs.empty()) return;
+  const auto ends = look->ends(dlqs, kEndsLimit);
+  std::erase_if(commands, [&](const IntakeCommand& command) {
+    const auto* read = std::get_if<ReadDlq>(&command);
+    if (read == nullptr) return false;
+    const auto end = ends.find(read->dlq);
+    const auto before = read_out_.find(read->dlq);
+    if (end == ends.end()) {  // asked for by itself, it would keep all the others waiting
+      complain(read->dlq, "reading", Error{ErrorCode::kUnavailable, "its leader does not answer"});
+      events_.push_back(DlqRead{read->dlq, false, Offset(0), Offset(0), {}});
+      return true;
+    }
+    if (before == read_out_.end() || before->second.second != end->second || read->from != end->second) return false;
+    events_.push_back(DlqRead{read->dlq, true, before->second.first, before->second.second, {}});
+    return true;
+  });
+}
+
 // The range is asked for first: a record that is deleted in between is then missed by the next read, not skipped.
 IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
   DlqRead answer{command.dlq, false, Offset(0), Offset(0), {}};
@@ -147,6 +182,10 @@ IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
     return answer;
   }
   went_well(command.dlq, "reading");
+  if (records->empty() && command.from == range->second)
+    read_out_[command.dlq] = *range;
+  else
+    read_out_.erase(command.dlq);
   return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
 }
 

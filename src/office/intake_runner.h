@@ -74,6 +74,8 @@ class IntakeRunner {
   void find_dlqs(std::vector<IntakeEvent>& events);
   IntakeEvent carry_out(ReadPosition& command);
   IntakeEvent carry_out(ReadDlq& command);
+  // What nothing was added to, or whose leader does not answer, is told here; the others are left.
+  void look_at_ends(std::vector<IntakeCommand>& commands);
   IntakeEvent carry_out(StoreBatch& command);
   void tell(const std::string& dlq, const IntakeReport& report);
   void moved(const TopicPartition& dlq, Offset to);
@@ -89,7 +91,8 @@ class IntakeRunner {
   TakeIn take_in_;
   Intake intake_;
   Instant next_discovery_{};
-  std::map<std::string, DlqClass> known_;  // as they are stored
+  std::map<std::string, DlqClass> known_;                         // as they are stored
+  std::map<TopicPartition, std::pair<Offset, Offset>> read_out_;  // ranges of those that were read to their end
   std::vector<IntakeEvent> events_;
   std::map<TopicPartition, Offset> to_show_;        // positions that their groups do not show yet
   std::map<std::string, std::string> shown_badly_;  // groups that did not take theirs, and why

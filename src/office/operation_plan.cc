@@ -175,11 +175,13 @@ class Planner {
       if (request_.kind == OperationKind::kReplay) ++to[{by_index[c.target]->topic, by_index[c.target]->group}];
     for (const auto& [where, letters] : to) {
       report_.to.push_back({where.first, where.second, letters});
-      const std::vector<Reader> readers = readers_(where.first);
-      for (const Reader& reader : readers)
-        if (reader.group != where.second) others.insert(reader.group);
       const bool lane = std::ranges::any_of(lanes_, [&](const std::string& l) { return l == where.first; });
-      if (readers.empty() && !lane)
+      const Readers readers = readers_(where.first);
+      for (const Reader& reader : readers.known)
+        if (reader.group != where.second) others.insert(reader.group);
+      if (!readers.unknown.empty() && !lane)
+        report_.warnings.push_back("who else reads " + where.first + " is not known now: " + readers.unknown);
+      if (readers.known.empty() && !lane)
         report_.warnings.push_back("no worker of this process reads " + where.first +
                                    ": what becomes of these letters will not be known");
     }
@@ -257,7 +259,7 @@ class Planner {
     const std::string& topic = letter.shelf.topic;
     const std::string& group = letter.shelf.group;
     if (!request_.settings.to.empty()) {
-      if (!to_) to_ = readers_(request_.settings.to);
+      if (!to_) to_ = readers_(request_.settings.to).known;
       unanswered_ = unanswered_ || std::ranges::find(*to_, group, &Reader::group) == to_->end();
       return Target{topic, request_.settings.to, group};
     }
@@ -267,10 +269,14 @@ class Planner {
       return exclude("it names a topic of Bartleby's own, which takes no messages"), std::nullopt;
     auto [known, fresh] = readers_of_.try_emplace(topic);
     if (fresh) known->second = readers_(topic);
-    const std::vector<Reader>& readers = known->second;
+    const std::vector<Reader>& readers = known->second.known;
+    const std::string& unknown = known->second.unknown;
     const auto own = std::ranges::find(readers, group, &Reader::group);
     const bool alone = readers.empty() || (readers.size() == 1 && own != readers.end());
     const std::optional<ReplayScope> asked = request_.settings.scope;
+    if (!asked && !unknown.empty())
+      return exclude("who else reads " + topic + " is not known now (" + unknown + "); say a scope, or to"),
+             std::nullopt;
     if (asked == ReplayScope::kTopic || (!asked && alone)) return Target{topic, topic, group};
     if (own != readers.end() && !own->lane.empty() && !limits_.lanes)
       return exclude("other groups read " + topic + ", and " + kNoLanes + "; or say scope topic or to"), std::nullopt;
@@ -291,7 +297,7 @@ class Planner {
   std::map<Target, std::uint32_t> targets_;
   std::optional<std::vector<Reader>> to_;  // who reads `to`
   bool unanswered_ = false;                // for some nobody there would tell what became of them
-  std::map<std::string, std::vector<Reader>> readers_of_;
+  std::map<std::string, Readers> readers_of_;
   std::set<std::string> lanes_, dlqs_;
   std::map<std::string, std::int64_t> excluded_;
   PlanReport report_;

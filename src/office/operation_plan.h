@@ -27,12 +27,18 @@ struct OperationRequest {
   OperationSettings settings;      // `selection`, `…_before` are set later
 };
 
-// Who reads a topic, as far as this process knows.
 struct Reader {
   std::string group;
   std::string lane;  // its private topic for replays; empty: it has none
 };
-using ReadersOf = std::function<std::vector<Reader>(const std::string& topic)>;
+// Who reads a topic.
+struct Readers {
+  Readers(std::vector<Reader> all = {}, std::string why = {}) : known(std::move(all)), unknown(std::move(why)) {}
+
+  std::vector<Reader> known;
+  std::string unknown;  // why there may be others; empty: there are none
+};
+using ReadersOf = std::function<Readers(const std::string& topic)>;
 
 struct PlanLimits {
   std::size_t ids = 10000;

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "ports/group_look.h"
+#include "ports/log_look.h"
 
 namespace bartleby {
 
@@ -28,6 +29,26 @@ std::map<std::string, bool> begun_before(Broker& broker, const std::map<std::str
     begun[o.tp.topic] = begun[o.tp.topic] || written;
   }
   return begun;
+}
+
+// A broker that knows is asked: where producers set the times, they fall, and halving would pass messages over. Where
+// the log itself sets them they never do.
+Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, Offset to, Timestamp time) {
+  if (auto* look = dynamic_cast<LogLook*>(&broker)) {
+    const auto found = look->first_at(tp, time);
+    if (!found) return std::unexpected(found.error());
+    return *found ? std::clamp(**found, from, to) : to;
+  }
+  while (from < to) {
+    const Offset middle(from.v + (to.v - from.v) / 2);
+    const auto found = broker.read(tp, middle, 1, 1);
+    if (!found) return std::unexpected(found.error());
+    if (found->empty() || found->front().offset >= to || found->front().timestamp >= time)
+      to = middle;
+    else
+      from = next(found->front().offset);
+  }
+  return from;
 }
 
 }  // namespace bartleby

@@ -51,7 +51,7 @@ void Heartbeats::beat(Worker& worker) {
   WorkerStatus& status = last_[worker.spec().name];
   // One that has handed over its partitions only waits for handlers, and answers nothing any more.
   if (!worker.parted()) {
-    if (auto now = worker.status())
+    if (auto now = worker.status(Duration(0)))  // a heartbeat waits for no broker
       status = std::move(*now);
     else if (!worker.stopping())
       return log_.warning("no_heartbeat", {{"worker", worker.spec().name}, {"why", now.error().message}});

@@ -44,20 +44,6 @@ std::size_t part_bytes(std::size_t max_message) {
   return max_message >= kMost + kStory ? kMost : max_message > 2 * kStory ? max_message - kStory : max_message / 2;
 }
 
-// The first record at or after a time: times never fall within a partition, so it can be found by halving.
-Result<Offset> first_at(Broker& broker, const TopicPartition& tp, Offset from, Offset to, Timestamp time) {
-  while (from < to) {
-    const Offset middle(from.v + (to.v - from.v) / 2);
-    const auto found = broker.read(tp, middle, 1, 1);
-    if (!found) return std::unexpected(found.error());
-    if (found->empty() || found->front().offset >= to || found->front().timestamp >= time)
-      to = middle;
-    else
-      from = next(found->front().offset);
-  }
-  return from;
-}
-
 Runner::Settings runner_settings(const WorkerSpec& spec) {
   return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases, spec.replay_of, spec.watchers};
 }
@@ -171,6 +157,8 @@ void Worker::trouble(const std::string& what, const Error& error) {
 
 // Journal and dead letter topic exist before anything can fail, and the group has a position before anybody joins.
 bool Worker::prepare() {
+  if (spec_.may_begin)
+    if (const auto may = spec_.may_begin(); !may) return trouble("may not begin", may.error()), false;
   // Nothing of a private lane may be passed over: what lies there was sent to this group.
   prepared_ = make_topics() && commit_begin(spec_.topics, spec_.start) && commit_begin(lanes_, StartAt::kEarliest);
   return prepared_;
@@ -232,7 +220,8 @@ TopicSpec Worker::dlq_spec(const std::string& name, const TopicSpec& source) con
   return out;
 }
 
-// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it.
+// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it. One of these that
+// was deleted is made again.
 void Worker::follow_growth(Now now) {
   if (now.steady < next_growth_look_) return;
   next_growth_look_ = now.steady + kGrowthLook;
@@ -241,12 +230,15 @@ void Worker::follow_growth(Now now) {
     const auto known = partitions_.find(one.second.topic);
     return known != partitions_.end() && one.second.partition.v >= known->second;
   });
-  if (!grown) return;
+  const bool missing = topics_missing_;
+  if (!grown && !missing) return;
   auto sources = sources_;
   auto lanes = lanes_;
   if (make_topics()) {
     trouble_.clear();
-    log_.info("topics_grown", {{"worker", spec_.name}});
+    topics_missing_ = false;
+    if (missing) next_growth_look_ = clock_.now().steady + kGrowthAgain;  // what is refused may be somebody else's
+    log_.info(grown ? "topics_grown" : "topics_made_again", {{"worker", spec_.name}});
   } else {
     sources_ = std::move(sources);
     lanes_ = std::move(lanes);

@@ -36,7 +36,8 @@ struct WorkerSpec {
   std::string dead_letter = "{topic}.dlq";
   LetterDialect dialect = LetterDialect::kRecord;
   std::function<DlqProvision(const std::string& dlq)> provision;  // of one that is missing; absent: the defaults
-  std::string replay_topic;  // template of the private lane for replays; empty: none is read
+  std::string replay_topic;                 // template of the private lane for replays; empty: none is read
+  std::function<Result<void>()> may_begin;  // asked before it joins, again and again; absent: it may
   StartAt start = StartAt::kEarliest;
   Timestamp start_time{};  // with kTime
   EngineConfig engine;
@@ -104,7 +105,8 @@ class Worker {
   bool keeps(const std::string& topic) const { return is_kept_topic(topic) || journals_.contains(topic); }
   std::uint64_t alarms(AlarmType type) const { return alarms_[static_cast<std::size_t>(type)].load(); }
 
-  Result<WorkerStatus> status();
+  // What only the broker knows is waited for so long at most, and otherwise as it was told last; 0: not at all.
+  Result<WorkerStatus> status(Duration limit = Duration(1000));
   Result<std::vector<ParkedMessage>> parked(const ParkedFilter& filter, std::size_t limit);
   // What holds each partition (of `partition`, where given), or what happens to one message.
   struct Answer {
@@ -189,7 +191,8 @@ class Worker {
   bool paused_ = false;
   Instant next_overdue_look_{};
   Instant next_growth_look_{};
-  EngineCounters before_;  // of the engines of earlier members
+  bool topics_missing_ = false;  // a write was refused because of it
+  EngineCounters before_;        // of the engines of earlier members
 
   std::jthread thread_;  // last
 };

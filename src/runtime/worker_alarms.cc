@@ -43,6 +43,10 @@ void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
   alarms_[static_cast<std::size_t>(alarm.type)].fetch_add(1);
   const auto at = std::ranges::find(kAlarms, alarm.type, &AlarmText::type);
   BARTLEBY_ASSERT(at != kAlarms.end());
+  // It may be gone; of a journal the alarm does not say why.
+  if (alarm.type == AlarmType::kJournalRefused ||
+      (alarm.type == AlarmType::kDestinationRefused && static_cast<Refusal>(alarm.number) == Refusal::kUnknownTopic))
+    topics_missing_ = true;
   if (alarm.type == AlarmType::kDestinationRefused)
     return log_.error(at->event, {{"worker", spec_.name},
                                   {"topic", tp == nullptr ? std::string_view("-") : std::string_view(tp->topic)},

@@ -1,9 +1,12 @@
 // What a worker is asked and told from other threads: carried out by its own between two turns.
 #include <algorithm>
 #include <future>
+#include <map>
 #include <optional>
 
 #include "codec/lane.h"
+#include "ports/group_look.h"
+#include "ports/log_look.h"
 #include "runtime/worker.h"
 
 namespace bartleby {
@@ -24,12 +27,26 @@ PartitionStatus partition_status(const PartitionEngine& p, const TopicPartition&
   return part;
 }
 
+// Where these logs end. A broker across a network is not waited for longer than the limit.
+std::map<TopicPartition, Offset> ends_of(Broker& broker, const std::vector<TopicPartition>& tps, Duration limit) {
+  if (auto* look = dynamic_cast<LogLook*>(&broker)) return look->ends(tps, limit);
+  std::map<TopicPartition, Offset> ends;
+  for (const TopicPartition& tp : tps)
+    if (const auto range = broker.log_range(tp)) ends[tp] = range->second;
+  return ends;
+}
+
 // Where the group is, as the broker has it.
-std::optional<Offset> begin_of(Broker& broker, const std::string& group, const TopicPartition& tp) {
-  const auto offsets = broker.group_offsets(group, {tp.topic});
-  if (!offsets) return std::nullopt;
-  const auto found = std::ranges::find(*offsets, tp, &CommittedOffset::tp);
-  return found == offsets->end() ? std::nullopt : found->offset;
+std::map<TopicPartition, Offset> begins_of(Broker& broker, const std::string& group,
+                                           const std::vector<TopicPartition>& tps, Duration limit) {
+  if (tps.empty()) return {};
+  if (auto* look = dynamic_cast<GroupLook*>(&broker)) return look->committed_within(group, tps, limit);
+  std::map<TopicPartition, Offset> begins;
+  for (const TopicPartition& tp : tps)
+    if (const auto offsets = broker.group_offsets(group, {tp.topic}))
+      for (const CommittedOffset& o : *offsets)
+        if (o.tp == tp && o.offset) begins[tp] = *o.offset;
+  return begins;
 }
 
 }  // namespace
@@ -76,7 +93,7 @@ Result<T> Worker::ask(std::function<T()> question) {
 
 bool Worker::is_lane(const TopicPartition& tp) const { return std::ranges::find(lanes_, tp.topic) != lanes_.end(); }
 
-Result<WorkerStatus> Worker::status() {
+Result<WorkerStatus> Worker::status(Duration limit) {
   Result<WorkerStatus> s = ask<WorkerStatus>([this] {
     WorkerStatus out;
     out.name = spec_.name;
@@ -103,15 +120,26 @@ Result<WorkerStatus> Worker::status() {
   });
   if (!s) return s;
   s->last_message_at = last_message_at();
-  if (s->writes_fail && s->trouble.empty()) {  // asked here, like all that the broker is asked
+  if (s->writes_fail && s->trouble.empty() && limit > Duration(0)) {  // asked here, like all that the broker is asked
     const auto writable = broker_.writable();
     s->trouble = "begins nothing new: the broker takes no writes" + (writable ? "" : ": " + writable.error().message);
   }
-  for (PartitionStatus& p : s->partitions) {  // asked here: the worker's thread must not wait for the broker
-    const auto range = broker_.log_range(p.tp);
-    p.log_end = range ? range->second : p.frontier;
+  // Asked here: the worker's thread must not wait for the broker. All at once, with one limit.
+  std::vector<TopicPartition> all, beginning;
+  for (const PartitionStatus& p : s->partitions) {
+    all.push_back(p.tp);
+    if (p.state == "taking over") beginning.push_back(p.tp);
+  }
+  const auto ends = ends_of(broker_, all, limit);
+  const auto begins = begins_of(broker_, s->group, beginning, limit);
+  const auto told = [](const auto& offsets, const TopicPartition& tp, Offset otherwise) {
+    const auto at = offsets.find(tp);
+    return at == offsets.end() ? otherwise : at->second;
+  };
+  for (PartitionStatus& p : s->partitions) {
+    p.log_end = std::max(told(ends, p.tp, p.frontier), p.frontier);
     // The engine does not know yet where it begins, and 0 would make the whole topic lag.
-    if (p.state == "taking over") p.committed = p.frontier = begin_of(broker_, s->group, p.tp).value_or(p.log_end);
+    if (p.state == "taking over") p.committed = p.frontier = told(begins, p.tp, p.log_end);
     p.lag = std::max<std::int64_t>(0, p.log_end.v - p.committed.v);
     const auto waiting = static_cast<std::int64_t>(p.parked + p.held);
     p.effective_lag = std::max<std::int64_t>(0, p.log_end.v - p.frontier.v) +

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/version.h"
-#include "codec/journal.h"
 #include "server/pages.h"
 #include "server/routes/routes.h"
 #include "wiring/brokers.h"
@@ -59,32 +58,6 @@ Result<void> Instance::Parts::own_folder() {
   if (!lock && lock.error().code == ErrorCode::kFenced) return fail(ErrorCode::kFenced, taken(lock.error()));
   if (!lock) return std::unexpected(lock.error());
   folder.emplace(std::move(*lock));
-  return {};
-}
-
-// Whoever ran when the last process died is named in the journal of its message; whoever owns the partition reads it.
-Result<void> Instance::Parts::bury() {
-  std::map<Broker*, std::vector<Record>> records;
-  for (const Casualty& c : recorder->casualties()) {
-    if (c.flight.journal.empty()) continue;
-    Broker* at = nullptr;
-    for (const auto& [name, one] : brokers) {
-      const auto there = one->describe(c.flight.journal);
-      if (there) at = one.get();
-      if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
-    }
-    if (at == nullptr) continue;  // the topic was deleted since
-    const JournalEntry obituary = c.obituary();
-    records[at].push_back(
-        {c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
-    log.warning("process_died_in_handler", {{"journal", c.flight.journal},
-                                            {"partition", c.flight.partition.v},
-                                            {"offset", c.flight.offset.v},
-                                            {"faulting", c.faulting}});
-  }
-  for (const auto& [at, theirs] : records)
-    if (const auto written = at->produce(theirs); !written) return std::unexpected(written.error());
-  recorder->forget_casualties();
   return {};
 }
 
@@ -199,7 +172,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   auto recorder = FlightRecorder::open(std::filesystem::path(p.config.data_dir) / "flight", random_number());
   if (!recorder) return std::unexpected(recorder.error());
   p.recorder = std::move(*recorder);
-  if (auto buried = p.bury(); !buried) return std::unexpected(buried.error());
+  p.undertaker = std::make_unique<Undertaker>(*p.recorder, p.brokers, log);
   FlightRecorder::install_signal_handlers();
 
   HttpLoopOptions loop;
@@ -375,7 +348,7 @@ bool Instance::stop() {
   p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();
   if (p.ticker.joinable()) p.ticker.join();
-  p.recorder->clear();
+  if (p.undertaker->over()) p.recorder->clear();  // else the next process finds whom this one could not bury
   if (!whole) return false;
   p.server.reset();
   leaving.clear();

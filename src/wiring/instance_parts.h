@@ -29,6 +29,7 @@
 #include "wiring/consumers.h"
 #include "wiring/instance.h"
 #include "wiring/office.h"
+#include "wiring/undertaker.h"
 
 namespace bartleby {
 
@@ -57,6 +58,7 @@ struct Instance::Parts {
   std::unique_ptr<RetryCounters> retry_counters;
   std::unique_ptr<Office> office;  // none without the role
   std::unique_ptr<FlightRecorder> recorder;
+  std::unique_ptr<Undertaker> undertaker;
   AloneGate gate;
   std::shared_ptr<HttpLoop> http;
   std::shared_ptr<OpenAttempts> open;
@@ -77,7 +79,6 @@ struct Instance::Parts {
   std::jthread ticker;
 
   Result<void> own_folder();
-  Result<void> bury();
   Result<void> open_access();
   struct Prepared {
     WorkerSpec spec;

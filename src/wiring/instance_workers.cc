@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "ports/log_keeper.h"
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
 #include "wiring/instance_parts.h"
@@ -87,6 +88,8 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
   spec.cluster = config.cluster_id;
   spec.instance = instance_of(c.name);
   spec.topics = c.topics;
+  // Only a log of our own makes topics by itself: on a cluster, how many partitions one has is for its owners to say.
+  spec.new_topic_partitions = dynamic_cast<LogKeeper*>(prepared.broker) != nullptr ? 1 : 0;
   spec.journal = c.journal;
   spec.dead_letter = c.dead_letter.topic;
   spec.dialect = c.dead_letter.dialect;
@@ -105,6 +108,9 @@ Result<Instance::Parts::Prepared> Instance::Parts::prepare_worker(const WorkerCo
     if (!handler) return std::unexpected(handler.error());
     spec.handlers.push_back(std::move(*handler));
   }
+  // What killed the last process must not run again before that is written down.
+  if (std::ranges::any_of(spec.handlers, [](const auto& handler) { return handler->in_process(); }))
+    spec.may_begin = [this] { return undertaker->buried(); };
   spec.admit = admission_of(c);
   spec.replay_topic = c.lane_template();
   spec.replay_of = replays_of(c.group, {office_key}, unverified(c));

@@ -8,12 +8,31 @@
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "office/dlq_view.h"
 #include "office/sql.h"
+#include "ports/group_look.h"
 #include "ports/log_keeper.h"
 #include "server/redaction.h"
 #include "wiring/office_key.h"
 #include "wiring/sinks.h"
 
 namespace bartleby {
+namespace {
+
+// Those that we know by our configuration, and every other group that has offsets on the topic.
+Readers with_other_groups(Readers readers, Broker& broker, const std::string& topic) {
+  auto* look = dynamic_cast<GroupLook*>(&broker);
+  if (look == nullptr) return readers;
+  const auto groups = look->groups_on(topic);
+  if (!groups) {
+    readers.unknown = groups.error().message;
+    return readers;
+  }
+  for (const std::string& group : *groups)
+    if (std::ranges::find(readers.known, group, &Reader::group) == readers.known.end())
+      readers.known.push_back({group, {}});
+  return readers;
+}
+
+}  // namespace
 
 bool looks_like_dlq(std::string_view topic) {
   return topic.ends_with(".dlq") || topic.ends_with(".DLT") || topic.ends_with("-dlt") || topic.starts_with("dlq.");
@@ -61,7 +80,9 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   running.key = key;
   office->runner_ = std::make_unique<OperationRunner>(broker, *office->store_, log, clock, std::move(running));
   OperationsOptions operations;
-  operations.readers = [self = office.get()](const std::string& topic) { return self->readers_of(topic); };
+  operations.readers = [self = office.get(), &broker](const std::string& topic) {
+    return with_other_groups(self->readers_of(topic), broker, topic);
+  };
   const ReplayConfig& replay = config.office.replay;
   operations.defaults.rate = replay.rate;
   operations.defaults.canary = replay.canary;

@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include "adapters/broker/kafka/kafka_broker.h"
@@ -22,10 +25,27 @@ namespace bartleby::contract {
 namespace {
 
 // One for the program. BARTLEBY_TEST_KAFKA: one that is running already.
-const std::string& kafka_bootstrap() {
+const support::ScriptServer& kafka_server() {
   static const support::ScriptServer one(BARTLEBY_SOURCE "/scripts/kafka", "BARTLEBY_TEST_KAFKA");
-  return one.address();
+  return one;
 }
+const std::string& kafka_bootstrap() { return kafka_server().address(); }
+
+// The broker stops answering, with all its connections open, until this ends.
+class Frozen {
+ public:
+  Frozen() {
+    std::ifstream(kafka_server().folder() + "/node1.pid") >> pid_;
+    if (pid_ > 0) ::kill(pid_, SIGSTOP);
+  }
+  ~Frozen() {
+    if (pid_ > 0) ::kill(pid_, SIGCONT);
+  }
+  bool is() const { return pid_ > 0; }
+
+ private:
+  pid_t pid_ = 0;
+};
 
 class KafkaRig : public BrokerRig {
  public:
@@ -292,6 +312,84 @@ TEST_P(KafkaAlone, WhatAGroupHasCommittedIsToldWhileATransactionIsOpen) {
   const auto by_now = dynamic_cast<GroupLook&>(broker()).offsets_by_now(group, {tp.topic});
   ASSERT_TRUE(by_now.has_value());
   EXPECT_EQ(by_now->at(0).offset, Offset(1));
+}
+
+// librdkafka answers with an offset of -1001 and no error.
+TEST_P(KafkaAlone, ALeaderThatDoesNotAnswerHasNotSaidThatItsLogIsEmpty) {
+  const TopicPartition tp{topic(), Partition(0)};
+  produce(tp, {"0", "1", "2", "3"});
+  kafka::Options hasty = dynamic_cast<kafka::KafkaBroker&>(broker()).admin().options();
+  hasty.request_limit = Duration(1500);
+  auto other = kafka::KafkaBroker::open(std::move(hasty));
+  ASSERT_TRUE(other.has_value());
+  auto member = (*other)->join({rig().fresh("group"), {tp.topic}, "x", Duration(60000)});
+  ASSERT_TRUE(member.has_value());
+  std::vector<BrokerEvent> events;
+  const auto told = [&](std::uint64_t request) -> std::optional<bool> {
+    (*member)->poll(events, Duration(10));
+    for (const BrokerEvent& event : events) {
+      if (const auto* range = std::get_if<LogRangeRead>(&event); range != nullptr && range->request == request)
+        return range->answered;
+      if (const auto* read = std::get_if<RangeRead>(&event); read != nullptr && read->request == request && read->end)
+        return read->answered;
+    }
+    return std::nullopt;
+  };
+  (*member)->read_log_range(1, tp);  // from here on its leader is known
+  ASSERT_TRUE(await([&] { return told(1).has_value(); }));
+  EXPECT_EQ(told(1), true);
+  {
+    const Frozen frozen;
+    if (!frozen.is()) GTEST_SKIP() << "a broker that runs already is not frozen";
+    (*member)->read_log_range(2, tp);
+    (*member)->read_range(3, tp, Offset(0), Offset(4), {});  // a sweep, and the journal
+    (*member)->read_range(4, tp, Offset(2), Offset(3), {});  // one message
+    EXPECT_TRUE(await([&] { return told(2) && told(3) && told(4); }));
+    const auto end = dynamic_cast<LogLook&>(**other).ends({tp}, Duration(3000));
+    EXPECT_FALSE(end.contains(tp));
+  }
+  EXPECT_EQ(told(2), false);
+  EXPECT_EQ(told(3), false);
+  EXPECT_EQ(told(4), false);
+  (*member)->leave();
+}
+
+TEST_P(KafkaAlone, TheEndsOfManyLogsAreToldAtOnceAndThenFromMemory) {
+  const std::string name = topic(3);
+  produce({name, Partition(1)}, {"0", "1"});
+  const std::vector<TopicPartition> all = {{name, Partition(0)}, {name, Partition(1)}, {name, Partition(2)}};
+  auto& look = dynamic_cast<LogLook&>(broker());
+  std::map<TopicPartition, Offset> ends;
+  ASSERT_TRUE(await([&] { return (ends = look.ends(all, Duration(1000))).size() == 3; }));
+  EXPECT_EQ(ends.at(all[0]), Offset(0));
+  EXPECT_EQ(ends.at(all[1]), Offset(2));
+  produce({name, Partition(2)}, {"0"});
+  ASSERT_TRUE(await([&] { return look.ends(all, Duration(0)).at(all[2]) == Offset(1); }));
+  EXPECT_TRUE(look.ends({{rig().fresh("nowhere"), Partition(0)}}, Duration(100)).empty());
+}
+
+TEST_P(KafkaAlone, TopicsAreNamedWithTheirPartitions) {
+  const std::string name = topic(3);
+  const auto names = dynamic_cast<LogLook&>(broker()).topic_names();
+  ASSERT_TRUE(names.has_value());
+  const auto found = std::ranges::find(*names, name, &TopicSpec::name);
+  ASSERT_NE(found, names->end());
+  EXPECT_EQ(found->partitions, 3);
+}
+
+TEST_P(KafkaAlone, GroupsThatHaveCommittedOnATopicAreNamed) {
+  const TopicPartition tp{topic(), Partition(0)}, other{topic(), Partition(0)};
+  const std::string a = rig().fresh("group"), b = rig().fresh("group"), c = rig().fresh("group");
+  ASSERT_TRUE(broker().commit_first(a, {{tp, Offset(0), ""}}).has_value());
+  ASSERT_TRUE(broker().commit_first(b, {{tp, Offset(0), ""}}).has_value());
+  ASSERT_TRUE(broker().commit_first(c, {{other, Offset(0), ""}}).has_value());
+  auto fresh = kafka::KafkaBroker::open(dynamic_cast<kafka::KafkaBroker&>(broker()).admin().options());
+  ASSERT_TRUE(fresh.has_value());
+  const auto groups = (*fresh)->groups_on(tp.topic);
+  ASSERT_TRUE(groups.has_value()) << groups.error().message;
+  EXPECT_EQ(*groups, (std::vector<std::string>{a, b}));
+  const auto committed = (*fresh)->committed_within(a, {tp, other}, Duration(20000));
+  EXPECT_EQ(committed, (std::map<TopicPartition, Offset>{{tp, Offset(0)}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kafka, KafkaAlone, testing::Values(by_protocol()),

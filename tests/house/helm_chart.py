@@ -19,8 +19,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = str(ROOT / "deploy/helm/bartleby")
 NEEDED = {"image.repository": "registry.example/bartleby", "image.tag": "0.1.0", "engine.url": "http://engine:8000/",
           "kafka.bootstrap": "kafka:9092"}
-ALL = {**NEEDED, "redis.url": "redis://redis:6379/0", "mongodb.enabled": "true", "mongodb.existingSecret": "mongo",
-       "kafka.properties.security\\.protocol": "SASL_SSL"}
+ALL = {**NEEDED, "redis.url": "redis://:hunter2-redis@redis:6379/0",
+       "mongodb.enabled": "true", "mongodb.existingSecret": "mongo",
+       "kafka.properties.security\\.protocol": "SASL_SSL", "kafka.properties.sasl\\.password": "hunter2-kafka",
+       "kafka.properties.ssl\\.ca\\.location": "/etc/kafka-ca/ca.crt", "signing.existingSecret": "office",
+       "alertmanager.url": "http://alertmanager:9093", "extraEnv[0].name": "SPARE", "extraEnv[0].value": "spare",
+       "extraVolumes[0].name": "ca", "extraVolumes[0].secret.secretName": "kafka-ca",
+       "extraVolumeMounts[0].name": "ca", "extraVolumeMounts[0].mountPath": "/etc/kafka-ca"}
+PASSWORDS = ("hunter2-kafka", "hunter2-redis")
 
 
 def helm(verb, *arguments, **more):
@@ -42,7 +48,7 @@ def environment(manifest):
     """Variables that the container is given, as text; those of Secrets get a value of their own."""
     found = dict(re.findall(r'- name: ([A-Z_]+)\n +value: "(.*)"', manifest))
     for name in re.findall(r"- name: ([A-Z_]+)\n +valueFrom:\n +secretKeyRef", manifest):
-        found[name] = "mongodb://mongo:27017/"
+        found[name] = "mongodb://mongo:27017/" if name == "MONGO_URL" else "0123456789abcdef" * 4
     return found
 
 
@@ -90,13 +96,30 @@ def what_is_missing_or_wrong_is_named(_program):
         assert done.returncode != 0 and said in done.stderr, (values, done.stderr)
 
 
-def no_secret_is_in_the_manifests(_program):
+def secrets_are_in_secrets_alone(_program):
+    """Passwords in the values too: whoever may read a ConfigMap or the StatefulSet does not see them."""
     manifest = rendered(ALL)
-    assert "secretKeyRef" in manifest and "kind: Secret" not in manifest and "mongodb://" not in manifest
+    parts = [part for part in manifest.split("\n---\n") if "kind:" in part]
+    assert all(any(f"kind: {kind}\n" in part for part in parts) for kind in ("Secret", "StatefulSet")), manifest
+    for part in parts:
+        if "kind: Secret\n" in part:
+            assert all(password in part for password in PASSWORDS), part
+        else:
+            assert not any(password in part for password in PASSWORDS), part
+    assert "secretKeyRef" in manifest and "mongodb://" not in manifest
+
+
+def what_is_around_it_can_be_named(program):
+    config = shown(program, ALL)
+    for wanted in ("http://alertmanager:9093", "kid: office", "ssl.ca.location"):
+        assert wanted in config, (wanted, config)
+    manifest = rendered(ALL)
+    for wanted in ("secretName: kafka-ca", "mountPath: /etc/kafka-ca", "name: SPARE"):
+        assert wanted in manifest, (wanted, manifest)
 
 
 CHECKS = [lints, default_values_are_three_attempts_and_the_dlq, the_dlq_is_what_its_values_say,
-          what_is_missing_or_wrong_is_named, no_secret_is_in_the_manifests]
+          what_is_missing_or_wrong_is_named, secrets_are_in_secrets_alone, what_is_around_it_can_be_named]
 
 
 def main():

@@ -20,15 +20,17 @@ from processes import Bartleby, run_checks, wait_for  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/escrow"
 PATIENCE = 150
-COMMANDS = [  # worker, topic, type
-    ("ton-deposit-watcher", "escrow.commands", "WATCH_DEPOSIT"),
-    ("payout-executor", "escrow.commands", "EXECUTE_PAYOUT"),
-    ("refund-executor", "escrow.commands", "EXECUTE_REFUND"),
-    ("deal-timeout-worker", "deal.deadlines", "DEADLINE"),
-    ("post-scheduler", "delivery.commands", "PUBLISH_POST"),
-    ("delivery-verifier", "delivery.commands", "VERIFY_DELIVERY"),
-    ("reconciliation-worker", "reconciliation.triggers", "TRIGGER"),
+COMMANDS = [  # worker, what the service is asked for, topic, type
+    ("ton-deposit-watcher", "watch", "escrow.commands", "WATCH_DEPOSIT"),
+    ("payout-executor", "payout", "escrow.commands", "EXECUTE_PAYOUT"),
+    ("refund-executor", "refund", "escrow.commands", "EXECUTE_REFUND"),
+    ("deal-timeout", "timeout", "deal.deadlines", "DEADLINE"),
+    ("post-scheduler", "publish", "delivery.commands", "PUBLISH_POST"),
+    ("delivery-verifier", "verify", "delivery.commands", "VERIFY_DELIVERY"),
+    ("reconciliation", "reconcile", "reconciliation.triggers", "TRIGGER"),
 ]
+GROUPS = sorted(f"cg-{one}" for one in ("deposit-watcher", "payout-executor", "refund-executor", "deal-timeout",
+                                         "post-scheduler", "delivery-verifier", "reconciliation"))
 
 
 def settings(text, worker):
@@ -41,13 +43,15 @@ def settings(text, worker):
 
 def schedules_are_those_of_the_scenarios(program):
     shown = subprocess.run([program, "config", "show", "-c", EXAMPLE / "bartleby.yaml"], capture_output=True, text=True,
-                           check=True, env={**os.environ, "SERVICE_URL": "http://127.0.0.1:1/"}).stdout
+                           check=True, env={**os.environ, "ESCROW_URL": "http://127.0.0.1:1"}).stdout
     scenarios = sorted((ROOT / "tests/scenario").glob("commands_*.scenario"))
     assert len(scenarios) == len(COMMANDS), scenarios
     for scenario in scenarios:
         worker = scenario.stem.removeprefix("commands_").replace("_", "-")
         wanted = settings(scenario.read_text().split("---")[0], worker)
         assert settings(shown, worker) == wanted, (worker, settings(shown, worker), wanted)
+    groups = re.findall(r"^    group: (\S+)", shown, re.M)
+    assert sorted(groups) == GROUPS, groups
 
 
 class Example(Bartleby):
@@ -67,7 +71,7 @@ class Example(Bartleby):
         wait_for(f"{topic} to take a command", sent, PATIENCE)
 
     def done(self):
-        """Worker, deal: what the service says that it has done for the first time."""
+        """What it was asked for, deal: what the service says that it has done for the first time."""
         return sorted(re.findall(r"([a-z-]+) (\d+) attempt \d+ done$", self.log.read_text(), re.M))
 
     def gives_up_one(self):
@@ -84,13 +88,13 @@ class Example(Bartleby):
 def goes_through(program, folder, arguments=()):
     example = Example(program, folder, arguments).start(PATIENCE)
     try:
-        for deal, (_, topic, what) in enumerate(COMMANDS):
+        for deal, (_, _, topic, what) in enumerate(COMMANDS):
             example.command_for(topic, what, deal)
         example.command_for("escrow.commands", "EXECUTE_PAYOUT", 20, fails=2)
         example.command_for("escrow.commands", "EXECUTE_PAYOUT", 21, fails=-1)
         example.command_for("escrow.commands", "EXECUTE_PAYOUT", 22, wrong=True)
-        wanted = sorted([(worker, str(deal)) for deal, (worker, _, _) in enumerate(COMMANDS)])
-        wanted = sorted([*wanted, ("payout-executor", "20")])
+        wanted = [(asked, str(deal)) for deal, (_, asked, _, _) in enumerate(COMMANDS)]
+        wanted = sorted([*wanted, ("payout", "20")])
         wait_for("all that can be done", lambda: len(example.done()) >= len(wanted), PATIENCE)
         assert example.done() == wanted, example.log.read_text()
         wait_for("the one that always fails to be given up", example.gives_up_one, PATIENCE)

@@ -75,6 +75,7 @@ def rough(world):
     several = ["broker"] if world.kafka.brokers > 1 else []
     plan = ["kill", "freeze", *several, "stop", "add", "kill"]
     while time.monotonic() < until or plan:
+        world.nobody_died()
         what = plan.pop(0) if plan else chooser.choice(["kill", "kill", "stop", "freeze", "add", *several])
         alive = world.running()
         name = chooser.choice(alive)
@@ -101,6 +102,7 @@ def rough(world):
     sender.join()
     assert len(world.where) == CLEAN + ROUGH, "not everything could be sent"
     world.await_all()
+    world.nobody_died()
     return ", ".join(f"{count} × {what}" for what, count in done.items())
 
 

@@ -158,6 +158,25 @@ def without_the_key_no_lane(world):
     return "refused, and says why"
 
 
+def groups_that_nobody_configured_count(world):
+    """Whoever has offsets on a topic would see what is sent there again."""
+    letter, = world.letters("tickets.dlq")
+    world.witness.ask("commit", "stranger", "tickets", 0, 0)
+
+    def plan(**more):
+        body = json.dumps({"kind": "replay", "ids": [letter["id"]], **more})
+        status, answer = world.office.call("POST", "/api/v1/operations", body, {"Content-Type": "application/json"},
+                                           PATIENCE)
+        assert status == 201, (status, answer)
+        return answer
+
+    # Who reads what is asked for twice a minute.
+    wait_for("the stranger", lambda: plan(scope="topic")["also_read_by"] == ["stranger"], PATIENCE)
+    to = plan()["to"]
+    assert [one["topic"] for one in to] == ["tickets.replay.worker-agents"], to
+    return "the stranger is named, and the lane is taken"
+
+
 def escrow_writes_the_envelope(world):
     """examples/escrow as it is shipped, but for its long waits."""
     home = world.folder / "escrow"
@@ -194,7 +213,8 @@ def escrow_writes_the_envelope(world):
 
 
 CHECKS = (a_dlq_is_made_as_configured, dlq_metadata_is_in_the_ticket, intake_shows_how_far_it_is,
-          a_replay_goes_through_the_lane_to_another_process, without_the_key_no_lane, escrow_writes_the_envelope)
+          a_replay_goes_through_the_lane_to_another_process, without_the_key_no_lane,
+          groups_that_nobody_configured_count, escrow_writes_the_envelope)
 
 
 def main():

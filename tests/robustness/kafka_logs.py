@@ -7,9 +7,11 @@ waits for an hour; all others succeed.
 """
 
 import collections
+import datetime
 import json
 import pathlib
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from kafka_world import PATIENCE, Endpoint, run_in_world  # noqa: E402
@@ -29,8 +31,9 @@ class Topic:
         for setting, value in settings:
             world.witness.ask("set", name, setting, value)
 
-    def start(self):
+    def start(self, begin="earliest"):
         self.worker = self.world.launch(self.name, f"""  {self.name}:
+    start: "{begin}"
     handler: {{http: {{url: "{self.endpoint.url}"}}}}
     retry: {{max_attempts: 3, schedule: [1h], timeout: 1h}}
     drain: 1h
@@ -234,8 +237,23 @@ def compacted_topic(world):
     return "finished without a letter"
 
 
+def times_that_fall(world):
+    """A group that begins at a time handles everything from the first message that is as late, whatever follows it."""
+    now = int(time.time() * 1000)
+    topic = Topic(world, "timed")
+    ages = (3600, 10, 1800, 1700, 5, 1600, 1500, 1400)  # seconds: halving would look at 1600 and 1400 first
+    world.witness.ask("times", topic.name, *(now - 1000 * age for age in ages))
+    begin = datetime.datetime.fromtimestamp((now - 60_000) / 1000, datetime.timezone.utc)
+    topic.start(begin.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    topic.await_handled(range(1, len(ages)))
+    wait_for("all commits", lambda: world.witness.offsets(topic.name, topic.name) == {0: len(ages)}, PATIENCE)
+    assert set(topic.times()) == set(range(1, len(ages))), topic.times()
+    topic.stop()
+    return f"{len(ages) - 1} of {len(ages)} handled"
+
+
 CHECKS = (retention_by_time, retention_by_size, lost_by_retention, passed_unread, offsets_moved, offsets_gone,
-          compacted_topic)
+          compacted_topic, times_that_fall)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

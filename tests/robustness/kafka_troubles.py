@@ -111,9 +111,21 @@ def await_office(world):
 
 
 def dlq_deleted(world):
+    """Made again by whoever misses it, with as many partitions as its topic; the letters go there."""
     await_office(world)
-    return letters_wait(world, lambda: world.witness.ask("delete", DLQ),
-                        lambda: world.witness.ask("create", DLQ, PARTITIONS))
+    alarms = world.said("dlq_publish_failed")
+    world.witness.ask("delete", DLQ)
+    fresh = with_deaths(world, 2)
+    wait_for("the alarm", lambda: world.said("dlq_publish_failed") > alarms, PATIENCE)
+    world.await_all()
+    wait_for("a dlq", lambda: len(world.witness.ends(DLQ)) == PARTITIONS, PATIENCE)
+    letters = world.await_letters(fresh)
+    again = [n for n in fresh if dies(n) and world.endpoint.failed[n] != ATTEMPTS]
+    assert not again, f"their handler ran again: {again}"
+    handled_once(world, fresh)
+    assert world.said("topics_made_again") > 0, world.last_words()
+    wait_for("nothing to wait", lambda: metric(world, "bartleby_dlq_pending") == 0, PATIENCE)
+    return f"{letters} letters in a dlq that was made again"
 
 
 def partitions_added(world):

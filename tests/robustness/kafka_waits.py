@@ -22,6 +22,7 @@ from processes import wait_for  # noqa: E402
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 TOOLS = pathlib.Path(sys.argv[2]).resolve()
 BEHIND = 1000000 if "--long" in sys.argv else 100000
+TRANSACTION = 10.0  # seconds: `transaction_limit` of the Kafka broker's options
 MAX_CRASHES = 2
 
 
@@ -139,7 +140,7 @@ def death_in_a_transaction(world):
     retry: {{max_attempts: 3, schedule: [20ms], timeout: 60s}}
     guard: null
 """
-    world.session, kept = 6000, world.session
+    world.session, kept = 3000, world.session
     dying = world.launch("s1", workers, program=TOOLS / "bartleby",
                          environment={"BARTLEBY_DIE_AT": "transaction.sent:30"})
     until = time.monotonic() + PATIENCE
@@ -149,14 +150,17 @@ def death_in_a_transaction(world):
         count += 60
         time.sleep(0.1)
     assert dying.process.wait(10) == -signal.SIGKILL, dying.log.read_text()[-2000:]
+    died = time.monotonic()
     dead = next(iter(world.witness.members(topic)), None)
-    heir = world.launch("s2", workers)
     world.session = kept
+    heir = world.launch("s2", workers)
     if dead:
         wait_for("the end of its session", lambda: dead not in world.witness.members(topic), PATIENCE)
     ended, before = time.monotonic(), len(endpoint.attempts)
     wait_for("the first message after that", lambda: len(endpoint.attempts) > before, PATIENCE)
     first = time.monotonic() - ended
+    # The broker gives the open transaction up 10 s after it began: whoever was faster has fenced its writer.
+    assert time.monotonic() - died < TRANSACTION - 1, f"{time.monotonic() - died:.1f} s after the death"
     where = world.witness.produce(topic, count, 2 * count, 1000)
     assert {p for p, _ in where.values()} == set(range(partitions)), where
     wait_for("all", lambda: len(endpoint.succeeded) == 2 * count, PATIENCE)
@@ -218,7 +222,42 @@ def crash_poison(world):
     return f"{neighbours} neighbours unharmed, one letter, deaths {dict(sorted(deaths.items()))}"
 
 
-CHECKS = (thirty_minutes, behind_a_parked_head, death_in_a_transaction, crash_poison)
+def crash_while_kafka_is_away(world):
+    """The process starts, and only the worker with a handler in it waits until the obituary is written."""
+    world.witness.ask("create", "mourned", 1)
+    workers = f"""  orders:
+    concurrency: 1
+    topics: [mourned]
+    group: mourned
+    retry: {{max_crashes: {MAX_CRASHES}, schedule: [50ms], timeout: 20s}}
+"""
+    world.session, kept = 6000, world.session
+    worker = world.launch("m1", workers, program=TOOLS / "crashing")
+    world.session = kept
+    world.witness.ask("send", "mourned", "culprit", "segv")
+    wait_for("its death", lambda: worker.process.poll() is not None, PATIENCE)
+    away = threading.Thread(target=world.kafka.crash, args=(1, 15.0))
+    away.start()
+    time.sleep(1.0)
+    worker.start(PATIENCE)
+    assert away.is_alive(), "it has waited for Kafka"
+    wait_for("a word", lambda: "obituaries_wait" in worker.log.read_text(), PATIENCE)
+    away.join()
+
+    def letters():
+        if worker.process.poll() is not None:
+            worker.start(PATIENCE)
+        return sum(world.witness.ends("mourned.dlq").values()) > 0
+
+    wait_for("the letter", letters, PATIENCE)
+    (_, _, key, value, headers), = world.witness.read("mourned.dlq")
+    assert (key, value, headers["bartleby-reason"]) == ("culprit", "segv", "PROCESS_CRASH"), headers
+    assert worker.starts <= MAX_CRASHES + 1, f"{worker.starts} lives: an obituary was lost"
+    world.stop("m1")
+    return f"{worker.starts} lives, one letter"
+
+
+CHECKS = (thirty_minutes, behind_a_parked_head, death_in_a_transaction, crash_poison, crash_while_kafka_is_away)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

@@ -4,10 +4,12 @@
 // lines on standard output and ends with a dot. A line that begins with `! ` says what went wrong. Ends with its input.
 //
 //   create TOPIC PARTITIONS     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
+//   place TOPIC PARTITIONS NODE  created with one copy, which that broker has
 //   deny TOPIC, allow TOPIC     nobody may write to it, or everybody may again
 //   produce TOPIC FROM TO KEYS  messages m{n} with the key k{n % KEYS}; answers `n partition offset`
 //   pad TOPIC FROM TO BYTES     the same with numbers of so many digits, each with a key of its own
 //   send TOPIC KEY VALUE        one message; answers `partition offset`
+//   times TOPIC MS…             one message for each of these times, m0, m1, … in partition 0
 //   offsets GROUP               what the group has committed: `topic partition offset`
 //   commits GROUP               the same, and the metadata behind it
 //   commit GROUP TOPIC P OFFSET, uncommit GROUP TOPIC    as people do, of a group without members
@@ -23,6 +25,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -91,6 +94,11 @@ public class kafka_witness {
         switch (words[0]) {
             case "create" -> admin.createTopics(List.of(new NewTopic(words[1], Integer.parseInt(words[2]), (short) -1)))
                 .all().get();
+            case "place" -> {
+                Map<Integer, List<Integer>> copies = new HashMap<>();
+                for (int p = 0; p < Integer.parseInt(words[2]); ++p) copies.put(p, List.of(Integer.parseInt(words[3])));
+                admin.createTopics(List.of(new NewTopic(words[1], copies))).all().get();
+            }
             case "partitions" -> admin.createPartitions(
                 Map.of(words[1], NewPartitions.increaseTo(Integer.parseInt(words[2])))).all().get();
             case "delete" -> {
@@ -108,6 +116,11 @@ public class kafka_witness {
                 for (int n = Integer.parseInt(words[2]); n < Integer.parseInt(words[3]); ++n)
                     producer().send(new ProducerRecord<>(words[1], "p" + n,
                         "m" + String.format("%0" + words[4] + "d", n)));
+                producer().flush();
+            }
+            case "times" -> {
+                for (int n = 2; n < words.length; ++n)
+                    producer().send(new ProducerRecord<>(words[1], 0, Long.parseLong(words[n]), "k" + n, "m" + (n - 2)));
                 producer().flush();
             }
             case "send" -> {

@@ -24,6 +24,9 @@ from processes import Bartleby, wait_for  # noqa: E402
 
 TOPIC, GROUP, DLQ = "orders", "orders", "orders.dlq"
 ATTEMPTS = 4
+# What a process says that does not end as it should.
+LAST_WORDS = ("assertion failed", "double free", "corrupted", "malloc():", "free():",
+              "terminate called")
 # Of whoever waits for something that must come, on a machine that has much else to do.
 PATIENCE = float(os.environ.get("BARTLEBY_PATIENCE", "240"))
 
@@ -109,6 +112,7 @@ class World:
         self.endpoint = Endpoint()
         self.recordings = self.folder / "recordings"
         self.workers = {}
+        self.mortal = set()  # names of those that are meant to die by themselves
         self.session = 60000  # ms; a busy machine must not look like a dead member
         self.protocol = "classic"  # of groups
         self.where = {}  # number -> (partition, offset)
@@ -146,6 +150,8 @@ brokers:
       properties: {json.dumps(said)}
 workers:
 {workers}""")
+        if "BARTLEBY_DIE_AT" in (environment or {}) or (program and pathlib.Path(program).name == "crashing"):
+            self.mortal.add(name)
         if name not in self.workers:
             self.workers[name] = Bartleby(program or self.program, home, ["-c", str(home / "worker.yaml")])
         self.workers[name].environment = {**os.environ, "BARTLEBY_RECORD": str(self.recordings),
@@ -156,6 +162,17 @@ workers:
     def stop(self, name):
         status = self.workers[name].terminate(PATIENCE)
         assert status == 0, f"{name} ended with {status}: {self.workers[name].log.read_text()[-2000:]}"
+
+    def nobody_died(self):
+        """No process has ended that the test has not ended, and none has said why it must."""
+        for name, worker in self.workers.items():
+            if name in self.mortal:
+                continue
+            assert not worker.died(), f"{name} died with {worker.process.poll()}: {worker.log.read_text()[-2000:]}"
+            for log in sorted(worker.folder.glob("serve-*.log")):
+                said = [line for line in log.read_text(errors="replace").splitlines()
+                        if "kafka_client" not in line and any(word in line for word in LAST_WORDS)]
+                assert not said, f"{name}, {log.name}: {said[:5]}"
 
     def running(self):
         return [name for name, worker in self.workers.items() if worker.process.poll() is None]
@@ -283,6 +300,7 @@ def run_in_world(program, partitions, keys, checks, needed=(), brokers=1, secure
                 began = time.monotonic()
                 try:
                     note = check(world)
+                    world.nobody_died()
                     print(f"ok {check.__name__} {note} ({time.monotonic() - began:.1f} s)", flush=True)
                 except Exception:  # noqa: BLE001 - whatever it is, it is the answer of this check
                     good = False

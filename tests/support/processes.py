@@ -46,9 +46,11 @@ class Bartleby:
         self.piped = piped  # its words go through a pipe, which no limit of file sizes cuts off
         self.process = None
         self.starts = 0
+        self.ended = True  # by whoever started it
 
     def start(self, seconds=20.0):
         self.starts += 1
+        self.ended = False
         self.log = self.folder / f"serve-{self.starts}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([*self.command, "--listen", f"127.0.0.1:{self.port}"], cwd=self.folder,
@@ -107,12 +109,18 @@ class Bartleby:
         return found
 
     def kill(self):
+        self.ended = self.process.poll() is None  # one that was dead already has died by itself
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
 
     def terminate(self, seconds=40.0):
+        self.ended = self.process.poll() is None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
+
+    def died(self):
+        """It is gone, and nobody has ended it."""
+        return not self.ended and self.process.poll() is not None
 
     def end(self):
         if self.process is not None and self.process.poll() is None:

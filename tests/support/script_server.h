@@ -30,6 +30,8 @@ class ScriptServer {
   ScriptServer& operator=(const ScriptServer&) = delete;
 
   const std::string& address() const { return address_; }
+  // Where the script keeps what it knows of it; empty for one that ran already.
+  std::string folder() const { return started_ ? folder_.path() + "/server" : std::string(); }
 
  private:
   // What it prints, without the line's end; empty when it fails.

@@ -137,6 +137,8 @@ void workers(MetricsText& out, const std::vector<Seen>& seen) {
           [](const Worker& w) { return w.figures().stale_replies.load(); });
   counter("bartleby_offset_resets_total", "Positions that did not exist any more",
           [](const Worker& w) { return w.alarms(AlarmType::kOffsetReset); });
+  counter("bartleby_exhausted_kept_total", "Exhausted messages that stay parked (dead_letter.enabled: false)",
+          [](const Worker& w) { return w.alarms(AlarmType::kExhaustedKept); });
   counter("bartleby_dropped_total", "Exhausted messages lost on purpose (dead_letter.drop)",
           [](const Worker& w) { return w.figures().dropped.load(); });
 }

@@ -4,6 +4,7 @@
 #include "codec/base64.h"
 #include "codec/percent.h"
 #include "codec/topic_name.h"
+#include "ports/log_keeper.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -195,7 +196,9 @@ Response send_messages(const Services& services, Request& request) {
                                                  std::to_string(payload_size(records[i])) + " bytes; at most " +
                                                  std::to_string(services.max_message) + " are taken");
   Result<TopicSpec> there = services.broker->describe(topic);
-  if (!there && there.error().code == ErrorCode::kNotFound) {
+  // Only a log of our own makes topics by itself.
+  const bool makes = dynamic_cast<LogKeeper*>(services.broker) != nullptr;
+  if (!there && there.error().code == ErrorCode::kNotFound && makes) {
     TopicSpec spec;
     spec.name = topic;
     const auto made = services.broker->ensure_topics({spec});

@@ -206,6 +206,17 @@ Result<std::vector<TopicSpec>> Admin::topics() {
   return with_settings(*found);
 }
 
+Result<std::vector<TopicSpec>> Admin::topic_names() {
+  const auto found = partitions(std::nullopt);
+  if (!found) return std::unexpected(found.error());
+  std::vector<TopicSpec> all;
+  for (const auto& [name, layout] : *found) {
+    all.emplace_back().name = name;
+    all.back().partitions = layout.partitions;
+  }
+  return all;
+}
+
 Result<TopicSpec> Admin::describe(const std::string& topic) {
   const auto found = partitions(topic);
   if (!found) {
@@ -348,52 +359,6 @@ Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wante
     there.push_back(std::move(*found));
   }
   return there;
-}
-
-// ---- Ends of logs --------------------------------------------------------------------------------------
-
-void Admin::ask_end(rd_kafka_queue_t* queue, std::uint64_t number, const TopicPartition& tp, End which) {
-  ListPtr list = make_list(1);
-  add_to(list, tp)->offset = which == End::kStart ? RD_KAFKA_OFFSET_SPEC_EARLIEST : RD_KAFKA_OFFSET_SPEC_LATEST;
-  const AdminOptionsPtr how = admin_options(RD_KAFKA_ADMIN_OP_LISTOFFSETS, number);
-  const ErrorPtr ignored(rd_kafka_AdminOptions_set_isolation_level(
-      how.get(),
-      which == End::kStable ? RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED : RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED));
-  rd_kafka_ListOffsets(handle_.get(), list.get(), how.get(), queue);
-}
-
-Result<Offset> Admin::end_told(rd_kafka_event_t* event) {
-  if (const rd_kafka_resp_err_t err = rd_kafka_event_error(event); err != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return fail(code_of(err), std::string("Kafka: end of a log: ") + rd_kafka_event_error_string(event));
-  std::size_t count = 0;
-  const auto** infos = rd_kafka_ListOffsets_result_infos(rd_kafka_event_ListOffsets_result(event), &count);
-  if (count != 1) return fail(ErrorCode::kUnavailable, "Kafka: end of a log: no answer");
-  const rd_kafka_topic_partition_t* tp = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[0]);
-  if (tp->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return error_of(tp->err, std::string("Kafka: ") + tp->topic + "/" + std::to_string(tp->partition));
-  return Offset(tp->offset);
-}
-
-Result<Offset> Admin::end_of(const TopicPartition& tp, End which) {
-  // People ask for many of these in a row: a cluster that is away must not cost a limit each.
-  if (const auto there = reached(); !there) return std::unexpected(there.error());
-  const auto limit = Clock::now() + options_->request_limit;
-  for (;;) {
-    const auto topic = known(tp.topic);
-    if (!topic) return std::unexpected(topic.error());
-    if (tp.partition.v >= topic->partitions) {
-      forget(tp.topic);  // it may have grown
-      return fail(ErrorCode::kNotFound, "no such partition: " + tp.topic + "/" + std::to_string(tp.partition.v));
-    }
-    const QueuePtr queue = new_queue();
-    ask_end(queue.get(), 0, tp, which);
-    const auto event = answer(queue.get(), "end of " + tp.topic);
-    auto told = event ? end_told(event->get()) : Result<Offset>(std::unexpected(event.error()));
-    if (told || Clock::now() >= limit) return told;
-    // A partition that was just made, or moved, has no leader for a moment; whether it is there is asked again.
-    forget(tp.topic);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
 }
 
 }  // namespace bartleby::kafka

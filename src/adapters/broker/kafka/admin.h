@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,7 @@ class Admin {
 
   // ---- Topics
   Result<std::vector<TopicSpec>> topics();
+  Result<std::vector<TopicSpec>> topic_names();  // without their settings: one question for all
   Result<TopicSpec> describe(const std::string& topic);
   Result<std::vector<TopicSpec>> ensure(const std::vector<TopicSpec>& wanted);
   // The same as `describe`, from memory where that is not too old.
@@ -55,8 +57,15 @@ class Admin {
   Result<std::vector<CommittedOffset>> group_offsets(const std::string& group, const std::vector<TopicPartition>& tps,
                                                      Stability stability = Stability::kStable);
   Result<bool> has_members(const std::string& group);
+  // What is committed by now, as far as it is told within the limit.
+  std::map<TopicPartition, Offset> committed_within(const std::string& group, const std::vector<TopicPartition>& tps,
+                                                    Duration limit);
+  // Who has committed something on the topic; read for all topics at once, and believed for a while.
+  Result<std::vector<std::string>> groups_on(const std::string& topic);
   Result<void> commit(const std::string& group, const std::vector<CommittedOffset>& offsets);
   Result<Offset> end_of(const TopicPartition& tp, End which);
+  // The first record at or after a time; absent: there is none.
+  Result<std::optional<Offset>> first_at(const TopicPartition& tp, Timestamp time);
   Result<void> delete_before(const TopicPartition& tp, Offset offset);
   // Nobody may write to the topic; for tests, and only where the broker has an authorizer.
   Result<void> deny(const std::string& topic, bool denied);
@@ -65,7 +74,11 @@ class Admin {
 
   QueuePtr new_queue() { return QueuePtr(rd_kafka_queue_new(handle_.get())); }
   void ask_end(rd_kafka_queue_t* queue, std::uint64_t number, const TopicPartition& tp, End which);
+  // librdkafka says -1001 without an error where the leader did not answer: that is a failure here.
   static Result<Offset> end_told(rd_kafka_event_t* event);
+  // Stable ends of several, with a limit of their own; those that were told.
+  void ask_ends(rd_kafka_queue_t* queue, std::uint64_t number, const std::vector<TopicPartition>& tps, Duration limit);
+  static std::map<TopicPartition, Offset> ends_told(rd_kafka_event_t* event);
   void ask_offsets(rd_kafka_queue_t* queue, std::uint64_t number, const std::string& group,
                    const std::vector<TopicPartition>& tps, Stability stability);
   static Result<std::vector<CommittedOffset>> offsets_told(rd_kafka_event_t* event);
@@ -88,12 +101,18 @@ class Admin {
   };
 
   AdminOptionsPtr admin_options(rd_kafka_admin_op_t op, std::uint64_t number = 0) const;
+  // A question about a partition's log, until it is answered or the limit for one call is over: a partition that was
+  // just made, or moved, has no leader for a moment.
+  template <class T>
+  Result<T> until_led(const TopicPartition& tp, const std::function<Result<T>()>& ask_once);
   // The one event that a call brings, or why there is none.
   Result<EventPtr> answer(rd_kafka_queue_t* queue, const std::string& what) const;
   // Partitions of a topic, or of all that are not Kafka's own.
   Result<std::map<std::string, Layout>> partitions(const std::optional<std::string>& topic);
   Result<std::vector<TopicSpec>> with_settings(const std::map<std::string, Layout>& topics);
   Result<std::int32_t> brokers();  // that are up
+  Result<std::vector<std::string>> list_groups();
+  Result<std::map<std::string, std::set<std::string>>> read_groups();  // by topic
   Result<void> create(const std::vector<TopicSpec>& wanted);
   Result<void> grow(const std::vector<TopicSpec>& wanted);
 
@@ -104,6 +123,9 @@ class Admin {
   std::mutex reaching_;  // of the next block
   Clock::time_point reached_at_{};
   Result<void> reached_;
+  std::mutex looking_;  // of the next block
+  Clock::time_point groups_read_{};
+  std::map<std::string, std::set<std::string>> groups_on_;  // by topic
 };
 
 }  // namespace bartleby::kafka

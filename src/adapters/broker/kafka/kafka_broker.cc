@@ -35,7 +35,7 @@ Result<std::unique_ptr<KafkaBroker>> KafkaBroker::open(Options options) {
   return std::make_unique<KafkaBroker>(std::move(*admin));
 }
 
-KafkaBroker::KafkaBroker(std::shared_ptr<Admin> admin) : admin_(std::move(admin)) {
+KafkaBroker::KafkaBroker(std::shared_ptr<Admin> admin) : admin_(std::move(admin)), ends_(admin_) {
   bell_.ring = [this] {
     const std::lock_guard lock(ringing_);
     ring_ = true;
@@ -82,6 +82,27 @@ Result<std::vector<CommittedOffset>> KafkaBroker::offsets_by_now(const std::stri
   if (!tps) return std::unexpected(tps.error());
   return admin_->group_offsets(group, *tps, Stability::kUnstable);
 }
+
+std::map<TopicPartition, Offset> KafkaBroker::committed_within(const std::string& group,
+                                                               const std::vector<TopicPartition>& tps, Duration limit) {
+  return admin_->committed_within(group, tps, limit);
+}
+
+Result<std::vector<std::string>> KafkaBroker::groups_on(const std::string& topic) { return admin_->groups_on(topic); }
+
+std::map<TopicPartition, Offset> KafkaBroker::ends(const std::vector<TopicPartition>& tps, Duration limit) {
+  return ends_.read(tps, limit, false);
+}
+
+std::map<TopicPartition, Offset> KafkaBroker::ends_now(const std::vector<TopicPartition>& tps, Duration limit) {
+  return ends_.read(tps, limit, true);
+}
+
+Result<std::optional<Offset>> KafkaBroker::first_at(const TopicPartition& tp, Timestamp time) {
+  return admin_->first_at(tp, time);
+}
+
+Result<std::vector<TopicSpec>> KafkaBroker::topic_names() { return admin_->topic_names(); }
 
 Result<void> KafkaBroker::commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) {
   return admin_->commit(group, offsets);

@@ -14,15 +14,17 @@
 
 #include "adapters/broker/kafka/admin.h"
 #include "adapters/broker/kafka/faults.h"
+#include "adapters/broker/kafka/log_ends.h"
 #include "adapters/broker/kafka/options.h"
 #include "adapters/broker/kafka/range_reader.h"
 #include "adapters/broker/kafka/transactions.h"
 #include "ports/broker.h"
 #include "ports/group_look.h"
+#include "ports/log_look.h"
 
 namespace bartleby::kafka {
 
-class KafkaBroker : public Broker, public GroupLook {
+class KafkaBroker : public Broker, public GroupLook, public LogLook {
  public:
   // Fails with kInvalid when librdkafka does not take the properties, or one of them holds a guarantee.
   static Result<std::unique_ptr<KafkaBroker>> open(Options options);
@@ -47,6 +49,15 @@ class KafkaBroker : public Broker, public GroupLook {
   // ---- GroupLook
   Result<std::vector<CommittedOffset>> offsets_by_now(const std::string& group,
                                                       const std::vector<std::string>& topics) override;
+  std::map<TopicPartition, Offset> committed_within(const std::string& group, const std::vector<TopicPartition>& tps,
+                                                    Duration limit) override;
+  Result<std::vector<std::string>> groups_on(const std::string& topic) override;
+
+  // ---- LogLook
+  std::map<TopicPartition, Offset> ends(const std::vector<TopicPartition>& tps, Duration limit) override;
+  std::map<TopicPartition, Offset> ends_now(const std::vector<TopicPartition>& tps, Duration limit) override;
+  Result<std::optional<Offset>> first_at(const TopicPartition& tp, Timestamp time) override;
+  Result<std::vector<TopicSpec>> topic_names() override;
 
   // ---- For tests: members must be of this broker.
   Admin& admin() { return *admin_; }
@@ -61,6 +72,7 @@ class KafkaBroker : public Broker, public GroupLook {
   Result<void> open_producer();
 
   const std::shared_ptr<Admin> admin_;
+  LogEnds ends_;
 
   std::mutex producing_;  // one call at a time: reports are told to whoever waits
   HandlePtr producer_;

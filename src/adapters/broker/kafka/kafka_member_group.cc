@@ -167,10 +167,11 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
     if (told) unresolved_.reset();
     return push(WriteResolved{WriteSerial(ask.request), told.has_value(), std::move(offsets)});
   }
-  const auto told = Admin::end_told(event);
+  const auto end = Admin::end_told(event);
+  const bool told = end && end->v >= 0;  // below 0 is no answer: a log that ends there would look emptied
   if (told) {
     std::array<std::optional<Offset>*, 3> parts = {&ask.start, &ask.stable, &ask.high_watermark};
-    *parts[which] = *told;
+    *parts[which] = *end;
     over = ask.start && ask.stable && ask.high_watermark;
     if (!over) return;
   }

@@ -91,7 +91,7 @@ void RangeReader::take_ends() {
     if (at == ranges_.end()) continue;  // cancelled
     Range& range = at->second;
     const auto told = Admin::end_told(event.get());
-    if (!told) {
+    if (!told || told->v < 0) {  // below 0 is no answer: as an end it would make the range look empty
       range.failed = true;
       continue;
     }
