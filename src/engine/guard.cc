@@ -1,7 +1,6 @@
 #include "engine/guard.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "engine/mutants.h"
 
@@ -138,11 +137,10 @@ bool OutageGuard::tick(Instant now) {
   return true;
 }
 
+// Its messages may come again under another assignment, and would count twice. Which of the counts were theirs is not
+// known, so all begin anew: enough to judge is seen again in a moment.
 void OutageGuard::forget(PartitionRef ref) {
-  std::vector<Who> gone;
-  for (const auto& [who, failure] : failed_)
-    if (who.first == ref) gone.push_back(who);
-  for (const Who& who : gone) take_back(who);
+  forget_all();
   if (first_success_ && first_success_->first == ref) first_success_.reset();
 }
 

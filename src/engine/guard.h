@@ -40,7 +40,7 @@ class OutageGuard {
   bool may_probe(Instant now) const { return open_ && !probing_ && now >= next_probe_; }
   void probe_started(Instant now);
   void probe_gone() { probing_ = false; }
-  void forget(PartitionRef ref);  // its messages may come back under another assignment
+  void forget(PartitionRef ref);  // it has left
   bool may_write_letter();        // of an exhausted message, while open; takes one from the window's share
   Instant next_event(Instant now) const;
 

@@ -198,7 +198,7 @@ TEST(Guard, AMomentOfFailuresAmongManySuccessesIsNoOutage) {
   EXPECT_FALSE(fail(guard, 21000, 20, at_ms(2001))) << "the first messages of the next second alone say nothing";
 }
 
-TEST(Guard, FailuresOfAPartitionThatLeftAreForgotten) {
+TEST(Guard, WhatWasSeenBeforeAPartitionLeftIsForgotten) {
   OutageGuard guard(config());
   for (int i = 0; i < 9; ++i) guard.failed(Kind::kUnavailable, {1, Epoch(2)}, Offset(i), at_ms(0), kForEver);
   guard.forget({1, Epoch(2)});
