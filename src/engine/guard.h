@@ -1,6 +1,6 @@
 // The outage guard: a dead dependency or a bad deploy stops the work instead of pouring the topic into the dlq.
 //
-// Evidence first: of at least `of` different messages within the window, the newest ones, `open_percent` failed with one
+// Evidence first: of at least `of` different messages within the window, the newest, `open_percent` failed with one
 // retryable kind. Open means: no dispatch but one probe per interval, each of another lane, and nothing that
 // fails with a retryable kind counts. Two successes of different messages close it. It never stays open
 // longer than it may; then it stays off until one whole window was good.

@@ -360,8 +360,8 @@ void Worker::turn() {
     pump_->tell(StopIn{});
   }
   bool busy = pump_->has_handled() || pump_->has_events() || !answered_.empty();
-  // Where many answers come one after the other, to be woken by each of them would cost more than they do: half of those
-  // that are out end the wait, or a moment.
+  // Where many answers come one after the other, to be woken by each of them would cost more than they do: half of
+  // those that are out end the wait, or a moment.
   const bool awaits = many_answers_;
   {
     const std::lock_guard lock(mutex_);
