@@ -67,7 +67,7 @@ std::vector<SelfCheck> office(const Services& services) {
   const auto dlqs = dlq_views(*services.store, *services.broker, services.clock->now().wall);
   if (!dlqs) return {{"store", CheckResult::kFail, told(dlqs.error())}};
   const StoreLook look = services.store_check->ask();
-  std::vector<SelfCheck> found = {look.failure ? SelfCheck{"store", CheckResult::kFail, told(*look.failure)}
+  std::vector<SelfCheck> found = {look.failure ? SelfCheck{"store", CheckResult::kFail, look.failure->message}
                                                : SelfCheck{"store", CheckResult::kOk, "takes writes and answers"}};
   std::int64_t behind = 0, missed = 0, expiring = 0;
   for (const DlqView& dlq : *dlqs) behind += dlq.lag, missed += dlq.missed, expiring += dlq.expiring;

@@ -201,7 +201,6 @@ def all_suites(build, seeds):
               "lines"),
         Suite("kafka_logs", [python, str(ROOT / "tests/robustness/kafka_logs.py"), program, str(build / "bin")],
               "lines"),
-        Suite("kafka_leaders", [python, str(ROOT / "tests/robustness/kafka_leaders.py"), program], "lines"),
         Suite("kafka_security", [python, str(ROOT / "tests/robustness/kafka_security.py"), program], "lines"),
         Suite("kafka_letters", [python, str(ROOT / "tests/robustness/kafka_letters.py"), program], "lines"),
         Suite("redis", [python, str(ROOT / "tests/robustness/redis.py"), program], "lines"),
