@@ -148,7 +148,7 @@ export const checks = [
     run: (given) =>
       withOffice(given, refusing, async ({ open }) => {
         const { page } = await open('/status');
-        await page.getByRole('row', { name: 'store ok answers' }).waitFor();
+        await page.getByRole('row', { name: 'store ok takes writes and answers' }).waitFor();
         await page.getByRole('row', { name: /^counts ok/ }).waitFor();
         const config = page.getByRole('region', { name: 'Keys and values' });
         await config.waitFor();
