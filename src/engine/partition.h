@@ -243,6 +243,7 @@ class PartitionEngine {
   std::size_t in_memory() const { return entries_.size(); }
   std::size_t memory_bytes() const;
   std::uint32_t dlq() const { return dlq_; }
+  bool has_stuck() const { return stuck_until_ != kNever; }  // a letter that its dlq takes in no form
   const TopicTraits& traits() const { return traits_; }
   DestinationId journal_destination() const { return {DestinationType::kJournal, ref_.index}; }
 

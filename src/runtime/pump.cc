@@ -49,6 +49,8 @@ std::vector<std::string> Pump::refusing_dlqs() const {
   std::set<std::string> names;
   for (const auto& [topic, source] : config_.topics)
     if (engine_.rests({DestinationType::kDlq, dlq_number(source)})) names.insert(source.dlq.topic);
+  for (const auto& [index, p] : engine_.partitions())
+    if (p->has_stuck() && places_.contains(index)) names.insert(places_.at(index).topic->dlq.topic);
   return {names.begin(), names.end()};
 }
 
