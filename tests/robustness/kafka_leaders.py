@@ -86,7 +86,37 @@ def a_dead_leader(world):
             f"{max(waited)[0]:.1f} s")
 
 
-CHECKS = (a_dead_leader,)
+def nobody_there(world):
+    """All brokers are away for longer than a question about a group may take, and come back: what is answered then is
+    asked no more."""
+    endpoint = Endpoint(lambda number: 0)
+    world.witness.ask("create", "lonely", 1)
+    name = "n1"
+    world.launch(name, f"""  lonely:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+""", "[runtime, office]")
+    waited = []
+    for turn in range(ROUNDS):
+        world.witness.produce("lonely", turn, turn + 1, 1000)
+        wait_for("a message to be handled", lambda: turn in endpoint.succeeded, PATIENCE)
+        answers(world.workers[name], waited)
+        outages = [threading.Thread(target=world.kafka.crash, args=(node, AWAY)) for node in (1, 2, 3)]
+        for outage in outages:
+            outage.start()
+        while any(outage.is_alive() for outage in outages):
+            world.nobody_died()
+            answers(world.workers[name], waited)
+            time.sleep(0.5)
+    last = ROUNDS
+    world.witness.produce("lonely", last, last + 1, 1000)
+    wait_for("the last message to be handled", lambda: last in endpoint.succeeded, PATIENCE)
+    slow = [(seconds, path) for seconds, path in waited if seconds > ANSWERED]
+    assert not slow, f"{len(slow)} of {len(waited)} answers took long: {slow[:5]}"
+    world.stop(name)
+    return f"{ROUNDS} times, {len(waited)} answers, the slowest after {max(waited)[0]:.1f} s"
+
+
+CHECKS = (a_dead_leader, nobody_there)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS, brokers=3))
