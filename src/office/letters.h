@@ -19,8 +19,9 @@ namespace bartleby {
 
 constexpr std::size_t kMaxPage = 500;
 constexpr std::int64_t kMaxCounted = 10000;
-constexpr std::size_t kMaxLooked = 10000;            // letters whose headers are looked at for one page
-constexpr std::int64_t kMaxQuerySteps = 30'000'000;  // of one list that people ask for: about 1.5 million letters
+constexpr std::size_t kMaxLooked = 10000;  // letters whose headers are looked at for one page
+constexpr Duration kListLimit{3000};       // for a page of a list that people ask for
+constexpr Duration kCountLimit{1000};      // for how many there are besides
 
 struct LetterPage {
   std::vector<StoredLetter> letters;  // newest first

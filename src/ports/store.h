@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/time.h"
 
 namespace bartleby {
 
@@ -124,9 +125,9 @@ class Connection {
   // Made for one use: for statements that are put together from a query.
   virtual Result<std::unique_ptr<Statement>> prepare(std::string_view sql) = 0;
 
-  // Until the work of this transaction ends: its statements end with kTooLarge after so many steps, of which a letter
-  // that is looked at costs about twenty. A store that has no such measure ignores it.
-  virtual void limit_steps(std::int64_t /*steps*/) {}
+  // Until the work of this transaction ends, or another limit is set: its statements end with kTooLarge when they have
+  // taken so long.
+  virtual void limit_time(Duration limit) = 0;
 
   virtual std::int64_t changes() const = 0;  // rows that the last statement changed
   virtual const Dialect& dialect() const = 0;

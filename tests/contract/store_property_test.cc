@@ -18,6 +18,7 @@ class CrashingConnection : public Connection {
     return inside_.statement(sql);
   }
   Result<std::unique_ptr<Statement>> prepare(std::string_view sql) override { return inside_.prepare(sql); }
+  void limit_time(Duration limit) override { inside_.limit_time(limit); }
   std::int64_t changes() const override { return inside_.changes(); }
   const Dialect& dialect() const override { return inside_.dialect(); }
 

@@ -50,14 +50,14 @@ Response list_letters(const Services& services, const Request& request) {
   std::optional<std::string> next;
   LetterCount count;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
-    connection.limit_steps(kMaxQuerySteps);
+    connection.limit_time(kListLimit);
     const auto page = letter_page(connection, *query, now, after, paging->limit);
     if (!page) return std::unexpected(page.error());
     auto list = letters_json(connection, page->letters, view);
     if (!list) return std::unexpected(list.error());
     items = std::move(*list);
     if (page->next) next = cursor_text(*page->next);
-    connection.limit_steps(kMaxQuerySteps);
+    connection.limit_time(kCountLimit);
     const auto counted = count_letters(connection, *query, now);
     if (!counted && counted.error().code != ErrorCode::kTooLarge) return std::unexpected(counted.error());
     count = counted.value_or(LetterCount{static_cast<std::int64_t>(items.size()), false});

@@ -7,7 +7,7 @@
 namespace bartleby::sqlite_store {
 namespace {
 
-constexpr int kLookEvery = 1000;       // steps, whether a limit is reached
+constexpr int kLookEvery = 1000;       // steps, whether the time is over
 constexpr std::size_t kMaxKept = 512;  // statements of the program; a query's own are not kept
 
 std::string with_question_marks(std::string_view sql) {
@@ -63,11 +63,12 @@ Result<std::unique_ptr<Statement>> SqliteConnection::prepare(std::string_view sq
   return std::make_unique<SqliteStatement>(std::move(*made));
 }
 
-void SqliteConnection::limit_steps(std::int64_t steps) {
-  looks_left_ = steps / kLookEvery;
+void SqliteConnection::limit_time(Duration limit) {
+  using Clock = std::chrono::steady_clock;
+  until_ = Clock::now() + limit;
   sqlite3_progress_handler(
-      database_.handle(), kLookEvery, [](void* left) { return --*static_cast<std::int64_t*>(left) < 0 ? 1 : 0; },
-      &looks_left_);
+      database_.handle(), kLookEvery,
+      [](void* until) { return Clock::now() >= *static_cast<Clock::time_point*>(until) ? 1 : 0; }, &until_);
 }
 
 void SqliteConnection::unlimited() { sqlite3_progress_handler(database_.handle(), 0, nullptr, nullptr); }

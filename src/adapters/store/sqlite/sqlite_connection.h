@@ -2,6 +2,7 @@
 // One thread at a time; statements must not outlive it.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,7 +48,7 @@ class SqliteConnection : public Connection {
 
   Result<Statement*> statement(std::string_view sql) override;
   Result<std::unique_ptr<Statement>> prepare(std::string_view sql) override;
-  void limit_steps(std::int64_t steps) override;
+  void limit_time(Duration limit) override;
   void unlimited();
   std::int64_t changes() const override { return database_.changes(); }
   const Dialect& dialect() const override { return dialect_; }
@@ -56,8 +57,8 @@ class SqliteConnection : public Connection {
 
  private:
   SqliteDialect dialect_;
-  std::int64_t looks_left_ = 0;  // of a limit
-  sqlite::Database database_;    // before its statements: they go first
+  std::chrono::steady_clock::time_point until_;  // of a limit
+  sqlite::Database database_;                    // before its statements: they go first
   std::map<std::string, SqliteStatement, std::less<>> kept_;
 };
 
