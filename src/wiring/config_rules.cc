@@ -20,6 +20,13 @@ constexpr std::size_t kMaxSecret = 4096;
 constexpr std::size_t kMaxLabelValues = 100;
 constexpr std::string_view kSinkFields = " _id history history_state processed_at bartleby dlq_metadata ";
 
+// The rest of it is for MongoDB's library, which has options without number.
+bool is_mongodb_address(std::string_view url) {
+  for (const std::string_view scheme : {"mongodb://", "mongodb+srv://"})
+    if (url.starts_with(scheme)) return url.size() > scheme.size() && url[scheme.size()] != '/';
+  return false;
+}
+
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
   return node == nullptr ? std::string() : node->text;
@@ -230,6 +237,9 @@ class Rules {
         if (mongodb == nullptr || !mongodb->is_map()) continue;
         for (const char* key : {"url", "database", "collection", "key"})
           if (missing(*mongodb, key)) mistakes_.add(mongodb->origin, path + ".mongodb", std::string("wants ") + key);
+        if (const std::string url = text_of(*mongodb, "url"); !url.empty() && !is_mongodb_address(url))
+          mistakes_.add(mongodb->find("url")->origin, path + ".mongodb.url",
+                        "wants an address of MongoDB: mongodb://host:port/ or mongodb+srv://name/");
         const std::string key = text_of(*mongodb, "key");
         if (key.contains('.') || kSinkFields.contains(" " + key + " "))
           mistakes_.add(mongodb->find("key")->origin, path + ".mongodb.key",
