@@ -135,6 +135,12 @@ struct LaneState {
 };
 static_assert(sizeof(LaneState) <= 48);
 
+// A single message that is being read again.
+struct ReadOnItsWay {
+  std::uint32_t entry = 0;
+  std::uint64_t size = 0;  // counted in Shared::reading; 0: it lives on the reserve
+};
+
 // What one write says about this partition, until it is answered.
 struct CutInFlight {
   bool claim = false;
@@ -261,6 +267,7 @@ class PartitionEngine {
   void place(std::uint32_t lane);
   bool has_entry(const LaneState& l) const;
   bool any_slow() const { return !order_.empty() || !listed_.empty(); }
+  std::size_t slow_lanes() const { return order_.size() + listed_.size(); }
   std::uint32_t lowest_slow() const;
   template <class F>
   void each_slow(F&& f) const {
@@ -421,8 +428,9 @@ class PartitionEngine {
   std::vector<std::uint32_t> blocked_;            // items whose destination is suspended, or that are stuck
   Instant stuck_until_ = kNever;                  // of the first that is
   std::deque<std::uint32_t> room_queue_;          // entries whose bytes must be read again
-  std::map<std::uint32_t, std::uint32_t> reads_;  // serial of a read on its way, entry
+  std::map<std::uint32_t, ReadOnItsWay> reads_;  // by serial
   Instant fetch_retry_at_{};
+  Instant evict_again_{};  // there was nothing to evict: not before this is it looked for again
   std::set<std::uint32_t> wanting_;      // lanes whose messages lie in the log and have room
   std::map<Offset, JournalItem> notes_;  // entries whose message has not come by yet
   std::set<Offset> self_offsets_;        // messages that left their lane before this takeover

@@ -5,6 +5,14 @@
 #include "engine/partition.h"
 
 namespace bartleby {
+namespace {
+
+// Between two looks for something to evict when the last one found nothing. A look walks all slow lanes: with many of
+// them the pause is longer, and the looks stay a small part of the time.
+constexpr Duration kEvictPause{5};
+constexpr std::size_t kLanesPerPause = 5000;  // one more millisecond
+
+}  // namespace
 
 void PartitionEngine::admit(std::span<const RecordRef> records) {
   const bool plain = notes_.empty() && obituaries_.empty();
@@ -206,7 +214,10 @@ void PartitionEngine::update_intake() {
     const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
     const bool many = parked() >= c.max_parked;
     const bool far = window_.end().v - lowest.v >= c.max_window || (half_over_ && any_slow());
-    if (shared_.bytes >= c.max_bytes - c.max_bytes / 4) evict_held(c.max_bytes / 4);
+    if (!shared_.room_for(c.max_bytes / 4) && shared_.now.steady >= evict_again_ &&
+        evict_held(c.max_bytes / 4) == 0)
+      evict_again_ =
+          shared_.now.steady + kEvictPause + Duration(static_cast<std::int64_t>(slow_lanes() / kLanesPerPause));
     limit = many || far;
     if (limit && !at_limit_)
       shared_.alarm(many ? AlarmType::kLimitParked : AlarmType::kLimitWindow, ref_, lowest,
@@ -215,7 +226,8 @@ void PartitionEngine::update_intake() {
   at_limit_ = limit;
   const std::uint64_t bytes_limit = intake_open_ ? c.max_bytes : c.max_bytes - c.max_bytes / 4;
   const std::uint64_t queue_limit = intake_open_ ? c.max_queued : c.max_queued - c.max_queued / 4;
-  const bool open = phase_ == Phase::kRunning && !limit && shared_.bytes < bytes_limit && window_.open() < queue_limit;
+  const bool open = phase_ == Phase::kRunning && !limit && shared_.bytes + shared_.reading < bytes_limit &&
+                    window_.open() < queue_limit;
   if (intake_known_ && open == intake_open_) return;
   intake_known_ = true;
   intake_open_ = open;

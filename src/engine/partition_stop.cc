@@ -92,6 +92,8 @@ Instant PartitionEngine::next_wakeup() const {
     if (any_slow() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
     if (!room_queue_.empty() && reads_.empty())
       at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + Duration(1)));
+    // What was parked since may be what keeps an intake closed, of this partition or of another.
+    if (evict_again_ > shared_.now.steady) at = std::min(at, evict_again_);
     if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));
   }
   if (phase_ == Phase::kDraining) at = std::min(at, drain_until_);
@@ -180,6 +182,7 @@ void PartitionEngine::forget_live() {
   pending_.clear();
   blocked_.clear();
   room_queue_.clear();
+  for (const auto& [serial, read] : reads_) shared_.reading -= read.size;
   reads_.clear();
   wanting_.clear();
   notes_.clear();

@@ -44,9 +44,10 @@ void PartitionEngine::range_read(const ReadIn& in) {
     for (const RecordRef& r : in.records) shared_.free_slot(r.slot);
   };
   if (const auto read = reads_.find(in.serial); read != reads_.end()) {
-    const std::uint32_t e = read->second;
+    const ReadOnItsWay on_its_way = read->second;
     reads_.erase(read);
-    message_read(e, in);
+    shared_.reading -= on_its_way.size;
+    message_read(on_its_way.entry, in);
     return;
   }
   if (!sweeping_ || in.serial != sweep_serial_) {
@@ -105,10 +106,10 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
     return;
   }
   bool reserve = false;
-  if (shared_.bytes + r.size > shared_.config.max_bytes) {
+  if (!shared_.room_for(r.size)) {
     // A lane with something in hand can wait. One with nothing evicts what is held, or takes the reserve.
     if (l.current == kNone) evict_held(r.size);
-    const bool room = l.current == kNone && shared_.bytes + r.size <= shared_.config.max_bytes;
+    const bool room = l.current == kNone && shared_.room_for(r.size);
     reserve = l.current == kNone && !room && shared_.reserve_users == 0;
     if (!room && !reserve) {
       sweep_retry_at_ = shared_.now.steady + kReadRetry;
@@ -199,26 +200,27 @@ void PartitionEngine::fetch(std::uint32_t i) {
   room_queue_.push_back(i);
 }
 
-// A due head always gets room: what is held behind others goes back to the log, and one message is reserved.
+// A due head always gets room: what is held behind others goes back to the log, and one message is reserved. What is
+// being read takes its room before it comes: many heads that are due at once would each find it free.
 void PartitionEngine::serve_reads() {
   while (!room_queue_.empty() && reads_.size() < kReadsAtOnce && shared_.now.steady >= fetch_retry_at_) {
     const std::uint32_t i = room_queue_.front();
     Entry& e = entries_[i];
-    const std::uint64_t size =
-        e.size != 0 ? e.size : std::min<std::uint64_t>(shared_.config.max_message, shared_.config.max_bytes / 8);
-    if (shared_.bytes + size > shared_.config.max_bytes && !mutant(Mutant::kDueHeadGetsNoRoom)) {
+    const std::uint64_t size = e.size != 0 ? e.size : shared_.config.max_message;
+    if (!shared_.room_for(size)) {
+      if (mutant(Mutant::kDueHeadGetsNoRoom)) return;
       evict_held(size);
-      if (shared_.bytes + size > shared_.config.max_bytes) {
+      if (!shared_.room_for(size)) {
         if (shared_.reserve_users > 0) return;
         ++shared_.reserve_users;
         e.flags |= kReserve;
       }
-    } else if (shared_.bytes + size > shared_.config.max_bytes) {
-      return;
     }
     room_queue_.pop_front();
     e.serial = ++serial_;
-    reads_[e.serial] = i;
+    const bool counts = (e.flags & kReserve) == 0 && !mutant(Mutant::kReadsNotCounted);
+    reads_[e.serial] = {i, counts ? size : 0};
+    shared_.reading += reads_[e.serial].size;
     ++shared_.counters.reads;
     const bool in_journal = e.facts != kNone && facts_[e.facts].with_record;
     shared_.out->others.push_back(ReadMessage{ref_, e.serial, e.offset, in_journal ? facts_[e.facts].story : kNone});
@@ -229,6 +231,7 @@ void PartitionEngine::serve_reads() {
 // itself. Returns the bytes freed.
 std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
   std::vector<std::pair<Instant, std::uint32_t>> lanes;
+  ++shared_.counters.evict_walks;
   each_slow([&](std::uint32_t lane) {
     const LaneState& l = lanes_[lane];
     if (l.current == kNone || l.bytes == 0 || l.in_pass) return;

@@ -35,6 +35,7 @@ struct EngineCounters {
   std::uint64_t sweeps = 0;
   std::uint64_t reads = 0;
   std::uint64_t evictions = 0;
+  std::uint64_t evict_walks = 0;  // over all slow lanes, for something to evict
   std::uint64_t dropped = 0;
   std::uint64_t stale_entries = 0;
   std::uint64_t writes = 0;
@@ -54,9 +55,11 @@ struct Shared {
   std::map<DestinationId, Destination> destinations;
   EngineCounters counters;
   std::uint64_t bytes = 0;          // of messages in memory, all partitions
+  std::uint64_t reading = 0;        // of single messages that are being read: they will be in memory
   std::uint32_t running = 0;        // Run commands without their completion
   std::uint32_t reserve_users = 0;  // due heads that live on the reserved message
 
+  bool room_for(std::uint64_t size) const { return bytes + reading + size <= config.max_bytes; }
   void alarm(AlarmType type, PartitionRef ref, Offset offset, std::uint64_t number = 0) {
     out->alarms.push_back({type, ref, offset, number});
   }

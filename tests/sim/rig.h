@@ -57,6 +57,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void reject(std::int64_t offset);                                  // for good
   void order(ParkedOrder::What what);                                // of people, about everything that waits
   void change(const EngineConfig& engine);                           // what may change while it runs
+  void step() { turn(); }                                            // though nothing has happened
 
  private:
   friend class Rig;

@@ -175,6 +175,31 @@ TEST(Rules, ADueHeadGetsRoomThoughTheByteBudgetIsFull) {
   expect_rule(due_head_with_the_budget_full, {Mutant::kDueHeadGetsNoRoom});
 }
 
+// Handlers that take their time hold what is in memory, beside many that are parked and hold nothing: these are looked
+// at now and then, not in every step.
+TEST(Rules, WhatIsParkedIsNotSearchedInEveryStepWhileMemoryIsFull) {
+  Rig rig;
+  rig.engine.max_bytes = 4000;
+  rig.engine.max_message = 400;
+  for (int i = 0; i < 300; ++i) rig.produce("parked" + std::to_string(i), std::string(100, 'x'));
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] {
+    for (const Started& s : std::vector(worker.running())) worker.fails(s.offset);
+    return rig.has_parked(299);
+  }));
+  for (int i = 0; i < 100; ++i) rig.produce("slow" + std::to_string(i), std::string(100, 'x'));
+  ASSERT_TRUE(rig.until_at(worker, 330));
+  ASSERT_GE(worker.engine().bytes(), 3000u);
+  const auto walks = [&] { return worker.engine().counters().evict_walks; };
+  const std::uint64_t before = walks();
+  for (int i = 0; i < 200; ++i) worker.step();
+  EXPECT_LE(walks() - before, 1u);
+  ASSERT_TRUE(rig.wind_until([&] {  // and what is parked then makes room
+    for (const Started& s : std::vector(worker.running())) worker.done(s.offset);
+    return rig.low() == Offset(400);
+  }));
+}
+
 // Larger than what a write may carry, and larger than what the dlq takes in one record.
 std::string letter_larger_than_a_write() {
   Rig rig({.dlq_message = 1200, .letter_part = 400});

@@ -8,6 +8,7 @@
 // MemberFailed the member is out of the group and hears no more, not even PartitionLost.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -47,6 +48,9 @@ class SimMember : public Member {
   bool alive() const { return alive_; }
   bool has_events() const { return !frozen_ && !events_.empty(); }
   bool write_in_flight() const { return writing_; }
+  bool reading() const {  // of one partition at least
+    return std::ranges::any_of(slots_, [](const Slot& s) { return s.owned && s.open; });
+  }
 
  private:
   friend class SimCluster;

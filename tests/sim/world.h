@@ -172,6 +172,7 @@ class World {
   Instant outage_until_{};
   Instant down_until_{};  // people keep all processes down
   Instant last_crash_{};
+  std::uint64_t largest_ = 0;  // of the messages, as the budget counts them
   bool healed_ = false;
   bool foreign_ = false;  // a tool has written metadata that is not ours
 };

@@ -24,6 +24,7 @@ void World::produce(std::optional<std::int32_t> partition) {
   if (!s.key && !partition)
     partition = static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(partitions_)));
   Record record{"src", partition ? std::optional(Partition(*partition)) : std::nullopt, s.key, s.value, {{"h", "v"}}};
+  largest_ = std::max<std::uint64_t>(largest_, payload_size(record) + 64);
   const auto [tp, offset] = cluster_->append(record);
   s.offset = offset;
   s.timestamp = scheduler_.wall();
