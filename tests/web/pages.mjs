@@ -139,6 +139,7 @@ export const checks = [
         await option.dispatchEvent('mousedown');
         assert.equal(await box.inputValue(), 'state:open error:Badred ');
         await box.press('Enter');
+        await page.getByText('2 letters').waitFor();
         await page.getByRole('link', { name: 'blue-1' }).waitFor({ state: 'detached' });
         assert.equal(await page.getByRole('link', { name: /^red-/ }).count(), 2);
       }),
