@@ -231,7 +231,7 @@ class PartitionEngine {
   bool wants_write(Instant& at) const;
   void update_intake();
   void serve_reads();
-  std::uint64_t evict_held(std::uint64_t wanted);
+  void evict_held(std::uint64_t wanted);
 
   PartitionRef ref() const { return ref_; }
   Phase phase() const { return phase_; }
@@ -430,7 +430,7 @@ class PartitionEngine {
   std::deque<std::uint32_t> room_queue_;          // entries whose bytes must be read again
   std::map<std::uint32_t, ReadOnItsWay> reads_;  // by serial
   Instant fetch_retry_at_{};
-  Instant evict_again_{};  // there was nothing to evict: not before this is it looked for again
+  Instant evict_again_{};  // there was too little to evict: not before this is it looked for again
   std::set<std::uint32_t> wanting_;      // lanes whose messages lie in the log and have room
   std::map<Offset, JournalItem> notes_;  // entries whose message has not come by yet
   std::set<Offset> self_offsets_;        // messages that left their lane before this takeover

@@ -7,8 +7,8 @@
 namespace bartleby {
 namespace {
 
-// Between two looks for something to evict when the last one found nothing. A look walks all slow lanes: with many of
-// them the pause is longer, and the looks stay a small part of the time.
+// Between two looks for something to evict when the last one found too little. A look walks all slow lanes: with many
+// of them the pause is longer, and the looks stay a small part of the time.
 constexpr Duration kEvictPause{5};
 constexpr std::size_t kLanesPerPause = 5000;  // one more millisecond
 
@@ -214,10 +214,12 @@ void PartitionEngine::update_intake() {
     const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
     const bool many = parked() >= c.max_parked;
     const bool far = window_.end().v - lowest.v >= c.max_window || (half_over_ && any_slow());
-    if (!shared_.room_for(c.max_bytes / 4) && shared_.now.steady >= evict_again_ &&
-        evict_held(c.max_bytes / 4) == 0)
-      evict_again_ =
-          shared_.now.steady + kEvictPause + Duration(static_cast<std::int64_t>(slow_lanes() / kLanesPerPause));
+    if (!shared_.room_for(c.max_bytes / 4) && shared_.now.steady >= evict_again_) {
+      evict_held(shared_.bytes + shared_.reading - (c.max_bytes - c.max_bytes / 4));
+      if (!shared_.room_for(c.max_bytes / 4))
+        evict_again_ =
+            shared_.now.steady + kEvictPause + Duration(static_cast<std::int64_t>(slow_lanes() / kLanesPerPause));
+    }
     limit = many || far;
     if (limit && !at_limit_)
       shared_.alarm(many ? AlarmType::kLimitParked : AlarmType::kLimitWindow, ref_, lowest,

@@ -228,8 +228,8 @@ void PartitionEngine::serve_reads() {
 }
 
 // Sends back to the log what waits: the lanes due latest first, the messages held in them and then the parked one
-// itself. Returns the bytes freed.
-std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
+// itself.
+void PartitionEngine::evict_held(std::uint64_t wanted) {
   std::vector<std::pair<Instant, std::uint32_t>> lanes;
   ++shared_.counters.evict_walks;
   each_slow([&](std::uint32_t lane) {
@@ -251,7 +251,6 @@ std::uint64_t PartitionEngine::evict_held(std::uint64_t wanted) {
       if (entries_[i].state == State::kParked || entries_[i].state == State::kQueued) release_bytes(entries_[i]);
     freed += before - shared_.bytes;
   }
-  return freed;
 }
 
 void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {

@@ -188,7 +188,7 @@ TEST(Rules, WhatIsParkedIsNotSearchedInEveryStepWhileMemoryIsFull) {
     return rig.has_parked(299);
   }));
   for (int i = 0; i < 100; ++i) rig.produce("slow" + std::to_string(i), std::string(100, 'x'));
-  ASSERT_TRUE(rig.until_at(worker, 330));
+  ASSERT_TRUE(rig.until_at(worker, 320));
   ASSERT_GE(worker.engine().bytes(), 3000u);
   const auto walks = [&] { return worker.engine().counters().evict_walks; };
   const std::uint64_t before = walks();
