@@ -390,6 +390,7 @@ void PartitionEngine::add_pending(std::uint32_t i) {
 
 void PartitionEngine::park(std::uint32_t i) {
   entries_[i].state = State::kParked;
+  if (entries_[i].flags & kReserve) release_bytes(entries_[i]);  // the reserve is for those that are due
   timers_.add(entries_[i].facts, shared_.now.steady);
 }
 

@@ -318,6 +318,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   e.refuse_reason = r.reason;
   set_bytes(e, r.slot, r.size);
   lanes_[lane].bytes += r.size;
+  if (shared_.room_for(0)) give_reserve_back();  // it is smaller than it might have been, or there is room by now
   if ((r.flags & kSkip) != 0 && !(e.flags & kDoomed)) finish(i, Fate::kSkip);
   advance(lane);
 }
