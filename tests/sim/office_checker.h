@@ -40,7 +40,8 @@ class OfficeChecker {
   void record_visible(const TopicPartition& tp, const LogRecord& record);
   void begin_turn();                        // of the office
   void forgets(Timestamp before);           // operations that ended then
-  void file_goes(const std::string& name);  // of the archive
+  void file_comes(const std::string& name);  // of the archive
+  void file_goes(const std::string& name);
 
   // ---- Checks
   void committed();

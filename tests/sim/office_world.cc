@@ -46,6 +46,7 @@ OfficeWorld::OfficeWorld(std::uint64_t seed, const std::string& folder, OfficeCo
   draw();
   make_topics();
   cluster_.on_record_visible([this](const TopicPartition& tp, const LogRecord& r) { checker_->record_visible(tp, r); });
+  archive_.putting = [this](const std::string& name) { checker_->file_comes(name); };
   archive_.removing = [this](const std::string& name) { checker_->file_goes(name); };
   store_->committed = [this] {
     ++commits_;
