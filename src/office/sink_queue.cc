@@ -16,12 +16,13 @@ constexpr std::int64_t kStretch = 500;  // numbers of letters that one `fill_que
   " bytes"
 #define BARTLEBY_NEXT_IN_QUEUE "(SELECT coalesce(max(number), 0) + 1 FROM sink_queue WHERE sink = $1)"
 
+// Under the number of the life that died: a letter that is taken back counts one more since.
 Result<void> queue_one(Connection& connection, const std::string& sink, std::int64_t seq, Timestamp published) {
   return sql::execute(connection,
                       "INSERT INTO sink_queue(sink, number, " BARTLEBY_SINK_COLUMNS
                       ")"
                       " SELECT $1, " BARTLEBY_NEXT_IN_QUEUE
-                      ", l.id, l.replays, l.shelf, l.lineage, l.dlq_partition, l.dlq_offset, l.origin_partition,"
+                      ", l.id, l.payload_life, l.shelf, l.lineage, l.dlq_partition, l.dlq_offset, l.origin_partition,"
                       " l.origin_offset, l.timestamp, l.instance, l.dialect, l.kind, l.attempts, l.error_type,"
                       " l.error_message, l.first_failure_at, l.died_at, l.changed_at, $3, p.stack, p.bytes"
                       " FROM letters l JOIN payloads p ON p.letter = l.seq AND p.life = l.payload_life"
