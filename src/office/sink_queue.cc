@@ -8,8 +8,6 @@
 namespace bartleby {
 namespace {
 
-constexpr std::int64_t kStretch = 500;  // numbers of letters that one `fill_queue` looks at
-
 #define BARTLEBY_SINK_COLUMNS                                                                                        \
   "id, replays, shelf, lineage, dlq_partition, dlq_offset, origin_partition, origin_offset, timestamp, instance,"    \
   " dialect, kind, attempts, error_type, error_message, first_failure_at, died_at, arrived_at, published_at, stack," \
@@ -109,14 +107,14 @@ Result<void> queue_life(Connection& connection, std::int64_t seq, std::int64_t r
   return {};
 }
 
-Result<bool> fill_queue(Connection& connection, const std::string& sink) {
+Result<bool> fill_queue(Connection& connection, const std::string& sink, std::int64_t numbers) {
   const auto feed = sql::one(
       connection, "SELECT dlq, next, until FROM sink_feeds WHERE sink = $1 AND next < until ORDER BY dlq LIMIT 1",
       [](Rows& row) { return Feed{row.text(0), row.integer(1), row.integer(2)}; }, sink);
   if (!feed) return std::unexpected(feed.error());
   if (!*feed) return false;
   const auto& [dlq, from, until] = **feed;
-  const std::int64_t to = std::min(from + kStretch, until);
+  const std::int64_t to = std::min(from + numbers, until);
   std::vector<Found> letters;
   BARTLEBY_TRY(sql::each(
       connection,

@@ -111,7 +111,7 @@ Result<bool> SinkRunner::carry_on(Now now) {
     }));
     if (left) {
       BARTLEBY_TRY(store_.write([&](Connection& connection) -> Result<void> {
-        const auto filled = fill_queue(connection, options_.name);
+        const auto filled = fill_queue(connection, options_.name, options_.fill_at_once);
         if (!filled) return std::unexpected(filled.error());
         return {};
       }));
