@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "office/arrival.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -20,12 +21,13 @@ Result<void> queue_one(Connection& connection, const std::string& sink, std::int
                       "INSERT INTO sink_queue(sink, number, " BARTLEBY_SINK_COLUMNS
                       ")"
                       " SELECT $1, " BARTLEBY_NEXT_IN_QUEUE
-                      ", l.id, l.payload_life, l.shelf, l.lineage, l.dlq_partition, l.dlq_offset, l.origin_partition,"
-                      " l.origin_offset, l.timestamp, l.instance, l.dialect, l.kind, l.attempts, l.error_type,"
-                      " l.error_message, l.first_failure_at, l.died_at, l.changed_at, $3, p.stack, p.bytes"
+                      ", l.id, CASE WHEN $4 = 1 THEN l.replays ELSE l.payload_life END, l.shelf, l.lineage,"
+                      " l.dlq_partition, l.dlq_offset, l.origin_partition, l.origin_offset, l.timestamp, l.instance,"
+                      " l.dialect, l.kind, l.attempts, l.error_type, l.error_message, l.first_failure_at, l.died_at,"
+                      " l.changed_at, $3, p.stack, p.bytes"
                       " FROM letters l JOIN payloads p ON p.letter = l.seq AND p.life = l.payload_life"
                       " WHERE l.seq = $2",
-                      sink, seq, ms(published));
+                      sink, seq, ms(published), office_mutant(OfficeMutant::kTakenBackIsNextLife) ? 1 : 0);
 }
 
 // Of a life that is over less is known; that it was taken in is as old as its death here.
@@ -84,13 +86,15 @@ Result<void> follow_feeds(Connection& connection, const std::string& dlq, std::s
   BARTLEBY_TRY(sql::each(
       connection, "SELECT sink FROM sink_feeds WHERE dlq = $1", [&](Rows& row) { there.push_back(row.text(0)); }, dlq));
   for (const std::string& sink : there)
-    if (std::ranges::find(sinks, sink) == sinks.end())
+    if (std::ranges::find(sinks, sink) == sinks.end() && !office_mutant(OfficeMutant::kFeedOutlivesSink))
       BARTLEBY_TRY(sql::execute(connection, "DELETE FROM sink_feeds WHERE dlq = $1 AND sink = $2", dlq, sink));
   for (const std::string& sink : sinks)
     if (std::ranges::find(there, sink) == there.end())
       BARTLEBY_TRY(sql::execute(connection,
-                                "INSERT INTO sink_feeds(sink, dlq, next, until)"
-                                " SELECT $1, $2, 0, next FROM numbers WHERE name = 'letter'",
+                                office_mutant(OfficeMutant::kFeedNotFilled)
+                                    ? "INSERT INTO sink_feeds(sink, dlq, next, until) VALUES($1, $2, 0, 0)"
+                                    : "INSERT INTO sink_feeds(sink, dlq, next, until)"
+                                      " SELECT $1, $2, 0, next FROM numbers WHERE name = 'letter'",
                                 sink, dlq));
   return {};
 }
@@ -126,6 +130,7 @@ Result<bool> fill_queue(Connection& connection, const std::string& sink, std::in
     BARTLEBY_TRY(sql::each(
         connection, "SELECT replays FROM lives WHERE letter = $1 ORDER BY replays",
         [&](Rows& row) { earlier.push_back(row.integer(0)); }, letter.seq));
+    if (office_mutant(OfficeMutant::kEarlierLivesNotFilled)) earlier.clear();
     for (const std::int64_t replays : earlier) BARTLEBY_TRY(queue_earlier(connection, sink, letter.seq, replays));
     BARTLEBY_TRY(queue_one(connection, sink, letter.seq, letter.died));
   }

@@ -66,7 +66,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 54> kRec
     {"GuardCountsAttempts", 92},
 }};
 
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 35> kRecordedOfficeSeeds = {{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 47> kRecordedOfficeSeeds = {{
     {"PositionNotCompared", 20},
     {"PositionBeforeLetters", 1},
     {"FailedBatchTakenForStored", 7},
@@ -102,6 +102,18 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 35> kRec
     {"LeftStaysInArchive", 8},
     {"OldFileDeletedFirst", 11},
     {"UsedFileDeleted", 101},
+    {"LeavesQueueFirst", 1},
+    {"SinkFailureIgnored", 35},
+    {"RefusedDropped", 1},
+    {"RefusedForgotten", 1},
+    {"QueuedAfterLetters", 1},
+    {"LaterLifeNotQueued", 2},
+    {"LateLifeNotQueued", 152},
+    {"FeedNotFilled", 3},
+    {"EarlierLivesNotFilled", 8},
+    {"TakenBackIsNextLife", 86},
+    {"FeedOutlivesSink", 6},
+    {"QueuedShelfFreed", 48},
 }};
 
 constexpr std::uint64_t recorded_seed(std::string_view mutant) {
