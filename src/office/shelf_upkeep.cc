@@ -16,17 +16,19 @@ struct Looked {
 // Letters are looked at, not counters: what somebody has edited must not cost a letter its shelf.
 Result<std::vector<Looked>> look_at(Connection& connection, std::int64_t after, std::int64_t slice) {
   const bool careless = office_mutant(OfficeMutant::kFreedWithLetters);
+  const bool queue_blind = office_mutant(OfficeMutant::kQueuedShelfFreed);
   std::vector<Looked> found;
   BARTLEBY_TRY(sql::each(
       connection,
       "SELECT s.id, EXISTS(SELECT 1 FROM letters l WHERE l.shelf = s.id AND (l.state = 0 OR $3 = 0)),"
-      " EXISTS(SELECT 1 FROM lives e WHERE e.shelf = s.id) OR EXISTS(SELECT 1 FROM sink_queue q WHERE q.shelf = s.id)"
-      " OR EXISTS(SELECT 1 FROM sink_refused r WHERE r.shelf = s.id)"
+      " EXISTS(SELECT 1 FROM lives e WHERE e.shelf = s.id)"
+      " OR $4 = 0 AND (EXISTS(SELECT 1 FROM sink_queue q WHERE q.shelf = s.id)"
+      " OR EXISTS(SELECT 1 FROM sink_refused r WHERE r.shelf = s.id))"
       " OR EXISTS(SELECT 1 FROM consumers c WHERE c.channel = CASE WHEN s.topic = '' THEN s.dlq ELSE s.topic END"
       " AND c.channel || '.' || c.id = s.consumer)"
       " FROM shelves s WHERE s.id > $1 ORDER BY s.id LIMIT $2",
       [&](Rows& row) { found.push_back({row.integer(0), row.integer(1) == 0 && row.integer(2) == 0}); }, after, slice,
-      careless ? 1 : 0));
+      careless ? 1 : 0, queue_blind ? 1 : 0));
   return found;
 }
 

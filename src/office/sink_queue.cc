@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "office/arrival.h"
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
 namespace {
-
-constexpr std::int64_t kStretch = 500;  // numbers of letters that one `fill_queue` looks at
 
 #define BARTLEBY_SINK_COLUMNS                                                                                        \
   "id, replays, shelf, lineage, dlq_partition, dlq_offset, origin_partition, origin_offset, timestamp, instance,"    \
@@ -16,17 +15,19 @@ constexpr std::int64_t kStretch = 500;  // numbers of letters that one `fill_que
   " bytes"
 #define BARTLEBY_NEXT_IN_QUEUE "(SELECT coalesce(max(number), 0) + 1 FROM sink_queue WHERE sink = $1)"
 
+// Under the number of the life that died: a letter that is taken back counts one more since.
 Result<void> queue_one(Connection& connection, const std::string& sink, std::int64_t seq, Timestamp published) {
   return sql::execute(connection,
                       "INSERT INTO sink_queue(sink, number, " BARTLEBY_SINK_COLUMNS
                       ")"
                       " SELECT $1, " BARTLEBY_NEXT_IN_QUEUE
-                      ", l.id, l.replays, l.shelf, l.lineage, l.dlq_partition, l.dlq_offset, l.origin_partition,"
-                      " l.origin_offset, l.timestamp, l.instance, l.dialect, l.kind, l.attempts, l.error_type,"
-                      " l.error_message, l.first_failure_at, l.died_at, l.changed_at, $3, p.stack, p.bytes"
+                      ", l.id, CASE WHEN $4 = 1 THEN l.replays ELSE l.payload_life END, l.shelf, l.lineage,"
+                      " l.dlq_partition, l.dlq_offset, l.origin_partition, l.origin_offset, l.timestamp, l.instance,"
+                      " l.dialect, l.kind, l.attempts, l.error_type, l.error_message, l.first_failure_at, l.died_at,"
+                      " l.changed_at, $3, p.stack, p.bytes"
                       " FROM letters l JOIN payloads p ON p.letter = l.seq AND p.life = l.payload_life"
                       " WHERE l.seq = $2",
-                      sink, seq, ms(published));
+                      sink, seq, ms(published), office_mutant(OfficeMutant::kTakenBackIsNextLife) ? 1 : 0);
 }
 
 // Of a life that is over less is known; that it was taken in is as old as its death here.
@@ -85,13 +86,15 @@ Result<void> follow_feeds(Connection& connection, const std::string& dlq, std::s
   BARTLEBY_TRY(sql::each(
       connection, "SELECT sink FROM sink_feeds WHERE dlq = $1", [&](Rows& row) { there.push_back(row.text(0)); }, dlq));
   for (const std::string& sink : there)
-    if (std::ranges::find(sinks, sink) == sinks.end())
+    if (std::ranges::find(sinks, sink) == sinks.end() && !office_mutant(OfficeMutant::kFeedOutlivesSink))
       BARTLEBY_TRY(sql::execute(connection, "DELETE FROM sink_feeds WHERE dlq = $1 AND sink = $2", dlq, sink));
   for (const std::string& sink : sinks)
     if (std::ranges::find(there, sink) == there.end())
       BARTLEBY_TRY(sql::execute(connection,
-                                "INSERT INTO sink_feeds(sink, dlq, next, until)"
-                                " SELECT $1, $2, 0, next FROM numbers WHERE name = 'letter'",
+                                office_mutant(OfficeMutant::kFeedNotFilled)
+                                    ? "INSERT INTO sink_feeds(sink, dlq, next, until) VALUES($1, $2, 0, 0)"
+                                    : "INSERT INTO sink_feeds(sink, dlq, next, until)"
+                                      " SELECT $1, $2, 0, next FROM numbers WHERE name = 'letter'",
                                 sink, dlq));
   return {};
 }
@@ -108,14 +111,14 @@ Result<void> queue_life(Connection& connection, std::int64_t seq, std::int64_t r
   return {};
 }
 
-Result<bool> fill_queue(Connection& connection, const std::string& sink) {
+Result<bool> fill_queue(Connection& connection, const std::string& sink, std::int64_t numbers) {
   const auto feed = sql::one(
       connection, "SELECT dlq, next, until FROM sink_feeds WHERE sink = $1 AND next < until ORDER BY dlq LIMIT 1",
       [](Rows& row) { return Feed{row.text(0), row.integer(1), row.integer(2)}; }, sink);
   if (!feed) return std::unexpected(feed.error());
   if (!*feed) return false;
   const auto& [dlq, from, until] = **feed;
-  const std::int64_t to = std::min(from + kStretch, until);
+  const std::int64_t to = std::min(from + numbers, until);
   std::vector<Found> letters;
   BARTLEBY_TRY(sql::each(
       connection,
@@ -127,6 +130,7 @@ Result<bool> fill_queue(Connection& connection, const std::string& sink) {
     BARTLEBY_TRY(sql::each(
         connection, "SELECT replays FROM lives WHERE letter = $1 ORDER BY replays",
         [&](Rows& row) { earlier.push_back(row.integer(0)); }, letter.seq));
+    if (office_mutant(OfficeMutant::kEarlierLivesNotFilled)) earlier.clear();
     for (const std::int64_t replays : earlier) BARTLEBY_TRY(queue_earlier(connection, sink, letter.seq, replays));
     BARTLEBY_TRY(queue_one(connection, sink, letter.seq, letter.died));
   }

@@ -41,8 +41,8 @@ Result<void> queue_letter(Connection& connection, std::int64_t seq, Timestamp pu
 Result<void> queue_life(Connection& connection, std::int64_t seq, std::int64_t replays,
                         std::span<const std::string> sinks);
 
-// Letters that were there before the feed: a stretch of them goes into the queue. False: there are none left.
-Result<bool> fill_queue(Connection& connection, const std::string& sink);
+// Letters that were there before the feed: those of so many numbers go into the queue. False: there are none left.
+Result<bool> fill_queue(Connection& connection, const std::string& sink, std::int64_t numbers);
 
 Result<SinkBacklog> sink_backlog(Connection& connection, const std::string& sink);
 // The first of the queue: at most so many, and one more than so many bytes at most.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "office/mutants.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -78,7 +79,7 @@ Result<bool> SinkRunner::carry_on(Now now) {
     BARTLEBY_TRY(follow());
     follow_at_ = now.steady + kFollow;
   }
-  if (now.steady >= refused_at_) {
+  if (now.steady >= refused_at_ && !office_mutant(OfficeMutant::kRefusedForgotten)) {
     refused_at_ = now.steady + options_.refused_again;
     BARTLEBY_TRY(store_.write([&](Connection& connection) -> Result<void> {
       const auto again = queue_refused_again(connection, options_.name, options_.refused_at_once);
@@ -111,7 +112,7 @@ Result<bool> SinkRunner::carry_on(Now now) {
     }));
     if (left) {
       BARTLEBY_TRY(store_.write([&](Connection& connection) -> Result<void> {
-        const auto filled = fill_queue(connection, options_.name);
+        const auto filled = fill_queue(connection, options_.name, options_.fill_at_once);
         if (!filled) return std::unexpected(filled.error());
         return {};
       }));
@@ -130,7 +131,10 @@ Result<bool> SinkRunner::carry_on(Now now) {
     } else {
       refused.push_back({i, batch[i].damaged});
     }
+  const bool early = office_mutant(OfficeMutant::kLeavesQueueFirst);
+  if (early) BARTLEBY_TRY(settle(batch, {}, now.wall));
   auto written = sink_.write(letters);
+  if (!written && office_mutant(OfficeMutant::kSinkFailureIgnored)) written.emplace();
   if (!written) {
     // It may be another server by now, without what it needs. And where a batch takes longer than the sink waits for an
     // answer, only a smaller one gets anywhere.
@@ -140,7 +144,7 @@ Result<bool> SinkRunner::carry_on(Now now) {
   }
   at_once_ = std::min(options_.letters, at_once_ * 2);
   for (RefusedLetter& one : *written) refused.push_back({places[one.index], std::move(one.why)});
-  BARTLEBY_TRY(settle(batch, refused, now.wall));
+  if (!early) BARTLEBY_TRY(settle(batch, refused, now.wall));
   return more;
 }
 
@@ -168,7 +172,8 @@ Result<void> SinkRunner::settle(const std::vector<QueuedLetter>& batch, const st
                                 Timestamp now) {
   const auto settled = store_.write([&](Connection& connection) -> Result<void> {
     for (const RefusedLetter& one : refused)
-      BARTLEBY_TRY(put_aside(connection, options_.name, batch[one.index].number, one.why, now));
+      if (!office_mutant(OfficeMutant::kRefusedDropped))
+        BARTLEBY_TRY(put_aside(connection, options_.name, batch[one.index].number, one.why, now));
     std::vector<std::int64_t> numbers;
     numbers.reserve(batch.size());
     for (const QueuedLetter& one : batch) numbers.push_back(one.number);

@@ -29,6 +29,7 @@ struct SinkOptions {
   std::size_t letters = 200;                       // of one batch
   std::size_t bytes = std::size_t{4} << 20;        // of one batch: the first letter beyond it is its last
   std::int64_t fill_below = 1000;                  // letters of before the feed are queued while fewer wait
+  std::int64_t fill_at_once = 500;                 // numbers of letters that one transaction looks at for that
   std::size_t refused_at_once = 1000;              // that are tried again
   Duration look{1000};                             // for letters, where nobody wakes it
   Duration first_wait{1000}, longest_wait{60000};  // after a failure

@@ -84,6 +84,9 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
   sinks_ = sinks_of_ ? sinks_of_(batch.dlq.topic) : std::vector<std::string>();
   const bool apart = office_mutant(OfficeMutant::kPositionBeforeLetters);
   if (apart) BARTLEBY_TRY(store_.write([&](Connection& connection) { return move_position(connection, batch); }));
+  const bool queued_late = office_mutant(OfficeMutant::kQueuedAfterLetters) && !batch.letters.empty();
+  std::vector<std::string> late;
+  std::int64_t seq = 0;
   auto written = store_.write([&](Connection& connection) -> Result<void> {
     audit_.emplace(connection);
     if (!apart) BARTLEBY_TRY(move_position(connection, batch));
@@ -91,7 +94,8 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
     BARTLEBY_TRY(follow_feeds(connection, batch.dlq.topic, sinks_));
     const auto first = sql::take_numbers(connection, "letter", static_cast<std::int64_t>(batch.letters.size()));
     if (!first) return std::unexpected(first.error());
-    std::int64_t seq = *first;
+    if (queued_late) late = std::exchange(sinks_, {});
+    seq = *first;
     for (const Arrival& arrival : batch.letters) BARTLEBY_TRY(take(connection, batch.dlq, arrival, seq++));
     auto news = issues_.finish(connection, now);
     if (!news) return std::unexpected(news.error());
@@ -100,6 +104,12 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
     return audit_->finish();
   });
   audit_.reset();
+  if (written && queued_late)
+    written = store_.write([&](Connection& connection) -> Result<void> {
+      for (const Arrival& arrival : batch.letters)
+        BARTLEBY_TRY(queue_letter(connection, --seq, arrival.published_at, late));
+      return {};
+    });
   if (written) return std::move(report_);
   issues_.forget();
   return std::unexpected(written.error());
@@ -289,7 +299,8 @@ Result<bool> TakeIn::take_late(Connection& connection, const LetterRow& row, con
       l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.error_type, l.error_message, ms(died)));
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, packed(arrival.payload)));
-  BARTLEBY_TRY(queue_life(connection, old.seq, l.replays, sinks_));
+  if (!office_mutant(OfficeMutant::kLateLifeNotQueued))
+    BARTLEBY_TRY(queue_life(connection, old.seq, l.replays, sinks_));
   ++report_.came_back;
   return true;
 }
@@ -340,7 +351,8 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   tally_.move(*shelf, *issue, old.seq, std::nullopt, to);
   BARTLEBY_TRY(audit_->append({0, now_, "intake", std::string(name(LetterCause::kCameBack)), old.id,
                                std::string(name(old.state)), std::string(name(to)), "", "", ""}));
-  BARTLEBY_TRY(queue_letter(connection, old.seq, arrival.published_at, sinks_));
+  if (!office_mutant(OfficeMutant::kLaterLifeNotQueued))
+    BARTLEBY_TRY(queue_letter(connection, old.seq, arrival.published_at, sinks_));
   ++report_.came_back;
   return {};
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "office/letter_changes.h"
+#include "office/sql.h"
 
 namespace bartleby::contract {
 namespace {
@@ -118,6 +119,25 @@ TEST_P(StoreSinks, ASinkThatIsAddedGetsWhatIsThereAlready) {
   clock_.pass(Duration(60000));
   run(*feeding);
   EXPECT_EQ(sink_.lives.size(), 1202U) << "and not again";
+}
+
+TEST_P(StoreSinks, ALetterThatWasTakenBackReachesASinkThatIsAddedAsTheLifeThatDied) {
+  configured_ = false;
+  take({letter(1)});
+  const std::string id = letter(1).letter.id;
+  change(id, LetterCause::kReplay);
+  change(id, LetterCause::kReturned);
+  // What `take_back` does: its replay may still die, and what is sent next is another life.
+  ASSERT_TRUE(store().write([&](Connection& connection) {
+    return sql::execute(connection, "UPDATE letters SET replays = replays + 1 WHERE id = $1", id);
+  }));
+  configured_ = true;
+  const auto feeding = runner();
+  run(*feeding);
+  EXPECT_EQ(sink_.names(), std::vector{id + "/0"});
+  take({letter(1, 1)});
+  run(*feeding);
+  EXPECT_EQ(sink_.names(), (std::vector{id + "/0", id + "/1"}));
 }
 
 TEST_P(StoreSinks, ASinkThatWasTakenAwayForAWhileMissesNothing) {

@@ -105,6 +105,7 @@ void OfficeChecker::record_visible(const TopicPartition& tp, const LogRecord& re
   }
   if (!dead.letter.empty() && !written_.insert(dead.letter).second && !dead.part) coverage_.saw(OfficeSeen::kCopy);
   written_.insert(dead.raw);
+  note_bytes(record, dead);
   dead_[tp][record.offset] = std::move(dead);
 }
 
@@ -156,6 +157,7 @@ Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::
   BARTLEBY_TRY(
       sql::each(connection, "SELECT id FROM life_ids", [&](Rows& r) { arrived_.insert(std::string(r.view(0))); }));
   BARTLEBY_TRY(look_at_archives(connection, picture));
+  BARTLEBY_TRY(look_at_sinks(connection, picture));
   BARTLEBY_TRY(
       sql::each(connection, "SELECT seq, id, kind, state, cursor, letters, settings, note, ended_at FROM operations",
                 [&](Rows& r) {
@@ -226,6 +228,7 @@ void OfficeChecker::committed() {
   check_operations(before, lines);
   check_positions(before);
   check_archives(before);
+  check_sinks(before);
   if (!lines.empty()) audit_seen_ = lines.back().seq;
 }
 

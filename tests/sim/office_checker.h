@@ -19,6 +19,7 @@
 #include "ports/store.h"
 #include "tests/sim/coverage.h"
 #include "tests/sim/office_archive.h"
+#include "tests/sim/office_sink.h"
 #include "tests/sim/sim_cluster.h"
 
 namespace bartleby::sim {
@@ -27,9 +28,9 @@ inline const std::string kOfficeCluster = "sim";
 
 class OfficeChecker {
  public:
-  OfficeChecker(Store& store, const SimCluster& cluster, const SimArchive& archive, OfficeKey key,
+  OfficeChecker(Store& store, const SimCluster& cluster, const SimArchive& archive, const SimSink& sink, OfficeKey key,
                 OfficeCoverage& coverage)
-      : store_(store), cluster_(cluster), archive_(archive), key_(std::move(key)), coverage_(coverage) {}
+      : store_(store), cluster_(cluster), archive_(archive), sink_(sink), key_(std::move(key)), coverage_(coverage) {}
 
   // ---- What the world says
   void born(const std::string& lineage, const std::string& letter, Offset origin) {
@@ -38,9 +39,12 @@ class OfficeChecker {
   void dlq(const std::string& topic) { dlqs_.insert(topic); }
   void made_anew(const TopicPartition& dlq);
   void record_visible(const TopicPartition& tp, const LogRecord& record);
-  void begin_turn();                        // of the office
-  void forgets(Timestamp before);           // operations that ended then
-  void file_goes(const std::string& name);  // of the archive
+  void begin_turn();                         // of the office
+  void forgets(Timestamp before);            // operations that ended then
+  void file_comes(const std::string& name);  // of the archive
+  void file_goes(const std::string& name);
+  void tell(const std::string& dlq, bool told);  // whether the sink gets its letters, from now on
+  void given(const SinkLetter& life);            // to the sink
 
   // ---- Checks
   void committed();
@@ -87,6 +91,15 @@ class OfficeChecker {
     std::string id, sha256;
     bool operator==(const ArchiveRow&) const = default;
   };
+  // Of a letter's number, and the life's.
+  using LifeNumber = std::pair<std::int64_t, std::uint32_t>;
+  struct StoredLife {
+    std::string letter, dlq;
+    bool here;  // its bytes
+  };
+  struct Feed {
+    std::int64_t next, until;
+  };
   struct Picture {
     std::map<std::int64_t, Letter> letters;  // by number
     std::map<std::int64_t, ArchiveRow> archives;
@@ -96,9 +109,15 @@ class OfficeChecker {
     std::map<std::int64_t, Op> operations;
     std::map<std::pair<std::int64_t, std::int64_t>, Item> items;  // by operation and position
     std::map<TopicPartition, Position> positions;
+    std::map<LifeNumber, StoredLife> lives;
+    std::set<SimSink::Life> for_sink;  // queued or put aside
+    std::size_t queued = 0, put_aside = 0;
+    std::map<std::string, Feed> feeds;  // by dlq
   };
   const Picture& picture() const { return now_; }
   bool noticed(const TopicPartition& dlq) const { return !anew_.contains(dlq); }  // that it was made anew
+  bool told(const std::string& dlq) const { return told_.contains(dlq); }
+  bool sink_has_all() const;
 
  private:
   // A record of a dlq: whole, a part, or no letter at all.
@@ -129,11 +148,18 @@ class OfficeChecker {
   void check_restored(std::int64_t seq, const Letter& letter);
   void check_files_at_the_end();
   const std::map<std::string, std::uint32_t>* letters_in(const std::string& file);
+  void note_bytes(const LogRecord& record, const Dead& dead);
+  Result<void> look_at_sinks(Connection& connection, Picture& picture);
+  void check_sinks(const Picture& before);
+  void feed_added(const Picture& before, const std::string& dlq);
+  void check_owed(const Feed& feed, std::set<LifeNumber>& owed);
+  void check_sink_at_the_end();
   std::string name_of(std::int64_t letter) const;
 
   Store& store_;
   const SimCluster& cluster_;
   const SimArchive& archive_;
+  const SimSink& sink_;
   const OfficeKey key_;
   OfficeCoverage& coverage_;
   std::string violation_;
@@ -154,6 +180,16 @@ class OfficeChecker {
   std::set<std::tuple<std::string, std::string, std::uint32_t>> noted_;   // operation, letter, life: with a result
   std::map<std::string, std::map<std::string, std::uint32_t>> contents_;  // of files by their bytes' hash: letter, life
   std::set<std::string> listed_;                                          // archives that are or were
+  // ---- Sinks
+  std::set<std::string> told_, ever_told_, feeds_seen_;  // dlqs
+  std::map<std::string, LetterPayload> raw_bytes_;  // of records, by the id that they get where they are no letters
+  std::map<std::string, std::map<std::size_t, LogRecord>> parts_;  // of letters
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::vector<LetterPayload>>
+      bytes_of_lives_;                                // by lineage, group and life
+  std::set<SimSink::Life> lives_seen_;                // that the store had
+  std::set<SimSink::Life> for_sink_;                  // that it must get and does not have
+  std::map<std::string, std::set<LifeNumber>> owed_;  // by dlq: what was there when it got its feed
+  std::set<LifeNumber> not_owed_;                     // without bytes when a feed was added or came to them
   Picture now_;
   std::int64_t audit_seen_ = 0;
 };

@@ -1,5 +1,6 @@
 // What archives promise: a letter whose bytes have left the store is in a file that is whole, comes back as it was, and
 // leaves the file when it is purged or restored.
+#include <algorithm>
 #include <ranges>
 
 #include "codec/archive_line.h"
@@ -85,6 +86,13 @@ void OfficeChecker::check_restored(std::int64_t seq, const Letter& letter) {
     return {};
   });
   if (!read) broken("the store cannot be read: " + read.error().message);
+}
+
+// A letter that was restored and is archived again as it was has a file of the same name: until the list has it, a
+// crash may leave it there.
+void OfficeChecker::file_comes(const std::string& name) {
+  const std::string id = name.substr(0, name.find('.'));
+  if (std::ranges::none_of(now_.archives, [&](const auto& one) { return one.second.id == id; })) listed_.erase(id);
 }
 
 void OfficeChecker::file_goes(const std::string& name) {

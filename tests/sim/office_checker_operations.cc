@@ -213,6 +213,7 @@ void OfficeChecker::ended() {
     if (!noted_.contains({operation, what.first, what.second}) && !taken_back_.contains(what))
       broken("sent and not noted: " + what.first);
   check_files_at_the_end();
+  check_sink_at_the_end();
 }
 
 }  // namespace bartleby::sim

@@ -42,13 +42,17 @@ OfficeWorld::OfficeWorld(std::uint64_t seed, const std::string& folder, OfficeCo
       store_(std::make_unique<FragileStore>(*real_, fate_)),
       broker_(cluster_, fate_),
       archive_(fate_),
-      checker_(std::make_unique<OfficeChecker>(*real_, cluster_, archive_, key_, coverage)) {
+      sink_(fate_, scheduler_.random(), coverage),
+      checker_(std::make_unique<OfficeChecker>(*real_, cluster_, archive_, sink_, key_, coverage)) {
   draw();
   make_topics();
   cluster_.on_record_visible([this](const TopicPartition& tp, const LogRecord& r) { checker_->record_visible(tp, r); });
+  archive_.putting = [this](const std::string& name) { checker_->file_comes(name); };
   archive_.removing = [this](const std::string& name) { checker_->file_goes(name); };
+  sink_.given = [this](const SinkLetter& life) { checker_->given(life); };
   store_->committed = [this] {
     ++commits_;
+    sink_.answered = false;
     checker_->committed();
   };
   fate_.happened = [this](CallFate fate) {
@@ -91,6 +95,7 @@ void OfficeWorld::draw() {
   limits_.batch = random().between(1, 6);
   limits_.slice = random().between(1, 6);
   draw_keeping();
+  draw_sinks();
 }
 
 void OfficeWorld::make_topics() {
@@ -111,6 +116,7 @@ void OfficeWorld::make_topics() {
     }
     BARTLEBY_ASSERT(cluster_.ensure_topics(specs).has_value());
     checker_->dlq(g.dlq);
+    if (has_sink_ && random().chance(50)) checker_->tell(g.dlq, true);
   }
 }
 
@@ -121,6 +127,7 @@ IntakeOptions OfficeWorld::intake_options() {
     return topic.ends_with(".dlq") ? std::optional(DlqClass::kNormal) : std::nullopt;
   };
   o.limits.records = read_records_;
+  o.sinks_of = [this](const std::string& dlq) { return sinks_of(dlq); };
   return o;
 }
 
@@ -142,7 +149,8 @@ void OfficeWorld::make_office() {
   };
   office_.reset(new Office{{*store_, clock_, std::move(o)},
                            {broker_, *store_, log_, clock_, intake_options(), heard},
-                           {broker_, *store_, log_, clock_, std::move(r)}});
+                           {broker_, *store_, log_, clock_, std::move(r)},
+                           {sink_, *store_, log_, clock_, sink_options_}});
 }
 
 bool OfficeWorld::alive(const std::function<void()>& work) {
@@ -166,6 +174,7 @@ bool OfficeWorld::alive(const std::function<void()>& work) {
 void OfficeWorld::office_turn() {
   if (lazy_outcomes_ && !healing_) faults_.no_outcomes = random().chance(70) ? 1000 : 0;
   const bool intake_first = random().chance(50);
+  if (!healing_) feed_sink();
   const auto intake = [&] {
     return alive([&] {
       taking_in_ = true;
@@ -182,6 +191,7 @@ void OfficeWorld::office_turn() {
   if (random().chance(40)) alive([&] { check_counts(); });
   if (random().chance(20)) alive([&] { free_empty_shelves(); });
   if (keeps_ && (healing_ || random().chance(30))) alive([&] { tidy(); });
+  feed_sink();
 }
 
 void OfficeWorld::free_empty_shelves() {
@@ -227,7 +237,7 @@ bool OfficeWorld::quiet() {
       const IntakePosition done = at == p.positions.end() ? IntakePosition{} : at->second.at;
       if (done != IntakePosition{end, end}) return false;
     }
-  return tidied();
+  return tidied() && checker_->sink_has_all();
 }
 
 void OfficeWorld::heal() {
@@ -235,6 +245,7 @@ void OfficeWorld::heal() {
   faults_ = {};
   cluster_.faults().p_produce_fail = 0;
   two_intakes_ = false;
+  sink_.refuses = 0;
   dies_ = 0;
   for (const OfficeGroup& g : groups_) {
     cluster_.deny(g.topic, false);
@@ -263,6 +274,7 @@ RunResult OfficeWorld::run() {
     scheduler_.run_for(Duration(random().between(1, longest.count())));
     produce();
     trouble_dlqs();
+    change_sinks();
     work();
     people();
     office_turn();

@@ -1,8 +1,9 @@
 // One seed of the office: dlqs that fill, an office that takes letters in and sends them again, workers that answer,
 // people who want things, and everything that goes wrong; then all is healed and must end.
 //
-// The real intake, operations and SQLite store, on a simulated broker and a clock that the world winds. A crash drops
-// everything of the office; store and broker stay. One thread; the store lies in a folder of its own.
+// The real intake, operations, queue of a sink and SQLite store, on a simulated broker, a simulated sink and a clock
+// that the world winds. A crash drops everything of the office; store, broker and sink stay. One thread; the store lies
+// in a folder of its own.
 #pragma once
 
 #include <memory>
@@ -16,9 +17,11 @@
 #include "office/operation_runner.h"
 #include "office/operations.h"
 #include "office/retention.h"
+#include "office/sink_runner.h"
 #include "tests/sim/office_archive.h"
 #include "tests/sim/office_checker.h"
 #include "tests/sim/office_faults.h"
+#include "tests/sim/office_sink.h"
 #include "tests/sim/world.h"
 
 namespace bartleby::sim {
@@ -47,6 +50,7 @@ class OfficeWorld {
     Operations operations;
     IntakeRunner intake;
     OperationRunner runner;
+    SinkRunner sink;
   };
   // A replay that was handled, which its worker may handle again when somebody moves its offset.
   struct Handled {
@@ -99,6 +103,12 @@ class OfficeWorld {
   void restore_an_archive();
   bool tidied() const;
 
+  // ---- office_sinks.cc
+  void draw_sinks();
+  std::vector<std::string> sinks_of(const std::string& dlq) const;
+  void change_sinks();
+  void feed_sink();
+
   Random& random() { return scheduler_.random(); }
   template <class T>
   const T& any(const std::vector<T>& of) {
@@ -119,6 +129,7 @@ class OfficeWorld {
   std::unique_ptr<FragileStore> store_;
   FragileBroker broker_;
   SimArchive archive_;
+  SimSink sink_;
   std::unique_ptr<OfficeChecker> checker_;
   std::unique_ptr<Office> office_;
 
@@ -128,6 +139,9 @@ class OfficeWorld {
   bool retention_ = false, new_topics_ = false, two_intakes_ = false, copies_ = false, again_ = false, parts_ = false;
   bool denied_ = false, long_waits_ = false, lazy_outcomes_ = false;
   bool keeps_ = false;
+  bool has_sink_ = false, fickle_ = false;
+  std::uint32_t feeds_ = 0;  // of 100 turns in which the sink may be fed
+  SinkOptions sink_options_;
   DlqRule rule_;
   Duration keep_operations_{0};
   std::size_t read_records_ = 1000;
