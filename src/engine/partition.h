@@ -34,6 +34,7 @@
 namespace bartleby {
 
 constexpr Offset kNoOffset{INT64_MAX};
+constexpr Duration kReadRetry{100};  // after a read that failed or found no room
 
 enum class State : std::uint8_t {
   kQueued,  // in memory or about to be read again, waits for its turn
@@ -231,6 +232,10 @@ class PartitionEngine {
   bool wants_write(Instant& at) const;
   void update_intake();
   void serve_reads();
+  std::uint64_t read_size(const Entry& e) const { return e.size != 0 ? e.size : shared_.config.max_message; }
+  bool may_read() const {  // the first of those that wait, without anything else having to go
+    return shared_.reserve_users == 0 || shared_.room_for(read_size(entries_[room_queue_.front()]));
+  }
   void evict_held(std::uint64_t wanted);
 
   PartitionRef ref() const { return ref_; }
@@ -411,6 +416,7 @@ class PartitionEngine {
     std::uint64_t mark;  // its fingerprint as it was written
   };
   std::vector<Stray> strays_;  // in the journal, belong to nothing
+  bool emptied_ = false;       // people have emptied the metadata, and what they undid is still in the journal
 
   // live
   Slab<Entry> entries_;

@@ -369,7 +369,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       for (const Obituary& o : deaths)
         plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = o, .letter = {}});
     }
-  cut_->strays = cut_->release ? strays_.size() : std::min(strays_.size(), kMaxErases);
+  // A check vouches for what is left: of what people have reset nothing may be left.
+  cut_->strays = cut_->release || emptied_ ? strays_.size() : std::min(strays_.size(), kMaxErases);
   cut_->more = cut_->more || cut_->strays < strays_.size();
   for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
     if (!std::holds_alternative<Obituary>(stray.entry)) {

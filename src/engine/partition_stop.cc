@@ -91,7 +91,7 @@ Instant PartitionEngine::next_wakeup() const {
     at = std::min(at, timers_.next_due());
     if (any_slow() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
     if (!room_queue_.empty() && reads_.empty())
-      at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + Duration(1)));
+      at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + (may_read() ? Duration(1) : kReadRetry)));
     // What was parked since may be what keeps an intake closed, of this partition or of another.
     if (evict_again_ > shared_.now.steady) at = std::min(at, evict_again_);
     if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));

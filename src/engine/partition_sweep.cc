@@ -14,7 +14,6 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kReadsAtOnce = 16;
-constexpr Duration kReadRetry{100};
 
 }  // namespace
 
@@ -206,7 +205,7 @@ void PartitionEngine::serve_reads() {
   while (!room_queue_.empty() && reads_.size() < kReadsAtOnce && shared_.now.steady >= fetch_retry_at_) {
     const std::uint32_t i = room_queue_.front();
     Entry& e = entries_[i];
-    const std::uint64_t size = e.size != 0 ? e.size : shared_.config.max_message;
+    const std::uint64_t size = read_size(e);
     if (!shared_.room_for(size)) {
       if (mutant(Mutant::kDueHeadGetsNoRoom)) return;
       evict_held(size);

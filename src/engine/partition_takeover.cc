@@ -225,6 +225,7 @@ void PartitionEngine::sort_entries(bool trusted) {
   const bool claimed_empty = found_.origin == MetadataOrigin::kOurs && !found_.metadata.check;
   const bool reset_by_people = ((found_.origin == MetadataOrigin::kEmpty && !mutant(Mutant::kResetKeepsDone)) ||
                                 (claimed_empty && !mutant(Mutant::kClaimEndsReset)));
+  emptied_ = reset_by_people;
   if (mutant(Mutant::kPolicyDecidesSelf)) {
     for (JournalItem& item : found_entries_)
       if (auto* m = std::get_if<MessageEntry>(&item.entry); m != nullptr && m->lane && !m->done)

@@ -64,6 +64,37 @@ TEST(Rules, AnOffsetThatPeopleMovedBackStaysMovedThoughItsFirstOwnerDiesAfterThe
   expect_rule([] { return moved_back(3); }, {Mutant::kClaimEndsReset});
 }
 
+// More done entries than a write erases otherwise: none may be vouched for on the way.
+TEST(Rules, AnOffsetThatPeopleMovedBackStaysMovedThoughVeryMuchMustBeErased) {
+  constexpr std::int64_t kCount = 700;
+  Rig rig;
+  rig.engine.metadata_limit = Rig::room_for_heads(0);
+  rig.produce("blocker");
+  for (std::int64_t i = 1; i <= kCount; ++i) rig.produce("k" + std::to_string(i));
+  Worker& first = rig.start();
+  const auto all_but_blocker = [](Worker& worker, const auto& answer) {
+    for (const Started& s : std::vector(worker.running()))
+      if (s.offset != 0) answer(s.offset);
+  };
+  ASSERT_TRUE(rig.wind_until([&] {
+    all_but_blocker(first, [&](std::int64_t offset) { first.reject(offset); });
+    return rig.has_done(kCount) && rig.journal().size() >= kCount;
+  }));
+  rig.crash(first);
+  rig.cluster.set_offset("g", kPartition, Offset(0));
+  Worker& second = rig.start("b");
+  ASSERT_TRUE(rig.wind_until(
+      [&] { return rig.metadata().metadata.writer == second.id() && rig.metadata().metadata.check.has_value(); }));
+  rig.crash(second);
+  rig.history.clear();
+  Worker& third = rig.start("c");
+  ASSERT_TRUE(rig.wind_until([&] {
+    for (const Started& s : std::vector(third.running())) third.done(s.offset);
+    return rig.low() == Offset(kCount + 1);
+  }));
+  for (std::int64_t i = 0; i <= kCount; ++i) ASSERT_EQ(rig.runs_of(i), 1u) << i;
+}
+
 std::string moved_forward() {
   Rig rig;
   BARTLEBY_MUST(some_history(rig));

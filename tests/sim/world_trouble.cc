@@ -200,8 +200,13 @@ void World::retention() {
 
 // Between two writes: what one has put into the old journal would be lost without the checker knowing which it was.
 void World::lose_journal() {
+  // Nor may a write that nobody waits for any more have entries in it: the checker would go on believing in them.
   const auto writes = [](const auto& p) { return p->member && p->member->write_in_flight(); };
-  if (std::ranges::any_of(processes_, writes)) {
+  const auto pending = [this](const auto& one) {
+    const PartitionLog& log = cluster_->log({"src.parked.g", one.first.partition});
+    return log.last_stable() != log.high_watermark();
+  };
+  if (std::ranges::any_of(processes_, writes) || std::ranges::any_of(checker_.all(), pending)) {
     scheduler_.after(Duration(10), [this] { lose_journal(); });
     return;
   }
