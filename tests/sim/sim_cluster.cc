@@ -244,6 +244,14 @@ const PartitionLog& SimCluster::log(const TopicPartition& tp) const {
   return *found;
 }
 
+bool SimCluster::pending(const std::string& topic) const {
+  for (std::int32_t i = 0;; ++i) {
+    const PartitionLog* log = const_cast<SimCluster*>(this)->find_log({topic, Partition(i)});
+    if (log == nullptr) return false;
+    if (log->last_stable() != log->high_watermark()) return true;
+  }
+}
+
 std::optional<CommittedOffset> SimCluster::committed(const std::string& name, const TopicPartition& tp) const {
   const auto it = groups_.find(name);
   if (it == groups_.end()) return std::nullopt;

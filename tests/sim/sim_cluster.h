@@ -95,6 +95,7 @@ class SimCluster : public Broker {
 
   bool has_topic(const std::string& topic) const { return topics_.contains(topic); }
   const PartitionLog& log(const TopicPartition& tp) const;  // asserts that it is there
+  bool pending(const std::string& topic) const;  // a transaction on it has not ended
   std::optional<CommittedOffset> committed(const std::string& group, const TopicPartition& tp) const;
   bool offsets_pending(const std::string& group, const TopicPartition& tp) const;
   std::int32_t generation(const std::string& group) const;

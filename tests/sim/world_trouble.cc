@@ -202,11 +202,7 @@ void World::retention() {
 void World::lose_journal() {
   // Nor may a write that nobody waits for any more have entries in it: the checker would go on believing in them.
   const auto writes = [](const auto& p) { return p->member && p->member->write_in_flight(); };
-  const auto pending = [this](const auto& one) {
-    const PartitionLog& log = cluster_->log({"src.parked.g", one.first.partition});
-    return log.last_stable() != log.high_watermark();
-  };
-  if (std::ranges::any_of(processes_, writes) || std::ranges::any_of(checker_.all(), pending)) {
+  if (std::ranges::any_of(processes_, writes) || cluster_->pending("src.parked.g")) {
     scheduler_.after(Duration(10), [this] { lose_journal(); });
     return;
   }
