@@ -16,6 +16,7 @@ constexpr std::int64_t kDefaultMaxMessage = 1048588;
 constexpr std::chrono::seconds kReplicasKnown{1};  // how long it is believed who is in step
 constexpr Duration kReachLimit{2000};              // until a cluster counts as away
 constexpr std::chrono::seconds kReachAgain{1};     // until it is asked again
+constexpr std::chrono::seconds kAwayAgain{3};      // the same where it was away: each time somebody waits
 
 int milliseconds(Duration d) { return static_cast<int>(d.count()); }
 
@@ -110,7 +111,8 @@ Result<EventPtr> Admin::answer(rd_kafka_queue_t* queue, const std::string& what)
 
 Result<void> Admin::reached() {
   const std::lock_guard one_at_a_time(reaching_);
-  if (reached_at_ != Clock::time_point{} && Clock::now() - reached_at_ < kReachAgain) return reached_;
+  if (reached_at_ != Clock::time_point{} && Clock::now() - reached_at_ < (reached_ ? kReachAgain : kAwayAgain))
+    return reached_;
   const rd_kafka_metadata_t* read = nullptr;
   // Of no topic at all: the question is only whether somebody answers.
   const rd_kafka_resp_err_t err = rd_kafka_metadata(handle_.get(), 0, nullptr, &read, milliseconds(kReachLimit));

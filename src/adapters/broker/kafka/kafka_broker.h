@@ -54,6 +54,8 @@ class KafkaBroker : public Broker, public GroupLook, public LogLook {
   Result<std::vector<std::string>> groups_on(const std::string& topic) override;
 
   // ---- LogLook
+  bool answers() override { return admin_->reached().has_value(); }
+  Result<TopicSpec> known(const std::string& topic) override { return admin_->known(topic); }
   std::map<TopicPartition, Offset> ends(const std::vector<TopicPartition>& tps, Duration limit) override;
   std::map<TopicPartition, Offset> ends_now(const std::vector<TopicPartition>& tps, Duration limit) override;
   Result<std::optional<Offset>> first_at(const TopicPartition& tp, Timestamp time) override;
