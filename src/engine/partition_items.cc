@@ -3,6 +3,7 @@
 // In their order, until the write is full; the first always goes, however large. What a suspended destination cannot
 // take waits aside, except that the decision to dead-letter is journalled meanwhile: nobody runs the handler again.
 #include <algorithm>
+#include <iterator>
 
 #include "engine/mutants.h"
 #include "engine/partition.h"
@@ -58,10 +59,11 @@ bool PartitionEngine::held_by_guard(const Entry& e) {
 // Some that wait may be tried again.
 void PartitionEngine::unblock() {
   if (!std::exchange(unblock_, false)) return;
-  const auto stuck = std::stable_partition(blocked_.begin(), blocked_.end(),
-                                           [this](std::uint32_t i) { return !is_stuck(entries_[i]); });
-  pending_.insert(pending_.begin(), blocked_.begin(), stuck);
-  blocked_.erase(blocked_.begin(), stuck);
+  const auto goes_on = [this](std::uint32_t i) { return !is_stuck(entries_[i]); };
+  std::vector<std::uint32_t> going;
+  std::ranges::copy_if(blocked_, std::back_inserter(going), goes_on);
+  std::erase_if(blocked_, goes_on);
+  pending_.insert(pending_.begin(), going.begin(), going.end());
   for (const std::uint32_t i : blocked_) stuck_until_ = std::min(stuck_until_, facts_[entries_[i].facts].due_steady);
 }
 

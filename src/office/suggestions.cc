@@ -114,7 +114,7 @@ class Suggesting {
       if (!word.empty()) open[word] += one.letters[static_cast<std::size_t>(LetterState::kOpen)];
     }
     std::vector<std::pair<std::string, std::int64_t>> sorted(open.begin(), open.end());
-    std::ranges::stable_sort(sorted, std::greater(), [](const auto& one) { return one.second; });
+    std::ranges::sort(sorted, {}, [](const auto& one) { return std::pair(-one.second, std::string_view(one.first)); });
     for (const auto& [word, letters] : sorted) value(word, letters_text(letters));
     return {};
   }

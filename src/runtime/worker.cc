@@ -40,8 +40,9 @@ std::size_t journal_message(std::size_t message) {
 
 // A letter that must go in parts: each with its headers fits into a record of its dlq.
 std::size_t part_bytes(std::size_t max_message) {
-  constexpr std::size_t kStory = 65536, kMost = LetterTarget{}.part_bytes;
-  return max_message >= kMost + kStory ? kMost : max_message > 2 * kStory ? max_message - kStory : max_message / 2;
+  constexpr std::size_t kStory = 65536;
+  const std::size_t most = LetterTarget{}.part_bytes;
+  return max_message >= most + kStory ? most : max_message > 2 * kStory ? max_message - kStory : max_message / 2;
 }
 
 Runner::Settings runner_settings(const WorkerSpec& spec) {

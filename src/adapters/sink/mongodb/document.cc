@@ -263,7 +263,7 @@ Result<Lives> lives_of(const bson_t& document) {
     }
   }
   out.lives.push_back(life_in(without(document, {"_id", kHistory, kState})));
-  std::ranges::stable_sort(out.lives, {}, [](const Life& one) { return std::tie(one.died, one.replays, one.letter); });
+  std::ranges::sort(out.lives, {}, [](const Life& one) { return std::tie(one.died, one.replays, one.letter); });
   return out;
 }
 
