@@ -44,12 +44,16 @@ bool write_all(int fd, std::string_view bytes) {
 }  // namespace
 
 Result<void> write_whole_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
-  const std::string fresh = path.string() + ".new";
+  const std::string fresh = path.string() + kUnfinished;
+  const auto give_up = [&](int why) {
+    ::unlink(fresh.c_str());
+    return refuse("write", path, why);
+  };
   {
     const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-    if (!file.open() || !write_all(file.get(), bytes)) return refuse("write", path, errno);
+    if (!file.open() || !write_all(file.get(), bytes)) return give_up(errno);
   }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) return refuse("write", path, errno);
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return give_up(errno);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const Descriptor parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.open() || ::fsync(parent.get()) != 0) return refuse("keep the name of", path, errno);

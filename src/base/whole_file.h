@@ -14,6 +14,9 @@
 
 namespace bartleby {
 
+// What a crash in the middle leaves has this at the end of its name; the next writer of that path writes over it.
+constexpr const char* kUnfinished = ".new";
+
 // Durable when it returns: the bytes, and the name in its folder.
 Result<void> write_whole_file(const std::filesystem::path& path, std::string_view bytes, mode_t mode);
 

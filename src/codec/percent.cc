@@ -14,11 +14,11 @@ int digit(char c) {
 
 std::string hex(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
+  std::string text(2 * bytes.size(), '0');
+  char* out = text.data();
   for (const unsigned byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+    *out++ = kDigits[byte >> 4];
+    *out++ = kDigits[byte & 15];
   }
   return text;
 }

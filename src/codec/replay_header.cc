@@ -16,6 +16,7 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kMaxHeader = 4096;
+constexpr std::size_t kUsualHeader = 320;
 constexpr std::size_t kMaxOutcome = 4096;
 constexpr std::array<std::string_view, 8> kFields = {"op", "letter", "lineage", "replays", "group", "at", "kid", "mac"};
 constexpr std::array<std::string_view, 3> kVerdicts = {"APPLIED", "DEAD", "SKIPPED"};
@@ -30,7 +31,10 @@ void put(std::string& out, std::string_view field, std::string_view value) {
   out += ';';
   out += field;
   out += '=';
-  out += percent_encoded(value, plain);
+  if (std::ranges::all_of(value, plain))
+    out += value;
+  else
+    out += percent_encoded(value, plain);
 }
 
 std::string mac_of(std::string_view text, std::string_view secret, std::string_view topic, const Bytes& value) {
@@ -41,7 +45,9 @@ std::string mac_of(std::string_view text, std::string_view secret, std::string_v
 }  // namespace
 
 std::string replay_header(const ReplayMark& mark, const OfficeKey& key, std::string_view topic, const Bytes& value) {
-  std::string text = "v1";
+  std::string text;
+  text.reserve(kUsualHeader);
+  text += "v1";
   put(text, "op", mark.operation);
   put(text, "letter", mark.letter);
   put(text, "lineage", mark.lineage);

@@ -21,7 +21,8 @@ namespace bartleby {
 constexpr std::string_view kReplayHeader = "bartleby-replay";
 constexpr const char* kOutcomesTopic = "bartleby.outcomes";
 constexpr std::int32_t kOutcomesPartitions = 3;
-constexpr std::size_t kMinOfficeSecret = 32;  // bytes
+constexpr std::int32_t kOutcomesReplicas = 3;  // at least, where there are as many brokers
+constexpr std::size_t kMinOfficeSecret = 32;   // bytes
 
 struct OfficeKey {
   std::string kid;

@@ -19,7 +19,7 @@ struct FreeContext {
 
 std::string zstd_compressed(std::string_view bytes, ZstdEffort effort) {
   // One for each thread: making it takes longer than compressing a small value. Every frame begins anew.
-  static thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   BARTLEBY_ASSERT(context != nullptr);
   ZSTD_CCtx_reset(context.get(), ZSTD_reset_session_and_parameters);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel,

@@ -137,7 +137,7 @@ void Engine::take(const WriteIn& in) {
     bool took_story = false;
     if (p != nullptr && std::ranges::find(seen, who) == seen.end()) {  // one refusal per message is enough
       seen.push_back(who);
-      took_story = p->item_refused(r.source, r.type, refused);
+      took_story = p->item_refused(r.source, r.type, refused, in.serial);
     }
     if (!took_story) shared_.free_story(refused.story);
   }

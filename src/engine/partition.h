@@ -217,7 +217,7 @@ class PartitionEngine {
   bool build_cut(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan, bool into_journal);
   void written(bool done);
   // Returns true if it took the story.
-  bool item_refused(std::uint32_t entry, RecordType type, const RefusedItem& refused);
+  bool item_refused(std::uint32_t entry, RecordType type, const RefusedItem& refused, WriteSerial write);
   void retry_blocked();
 
   // ---- end (partition_stop.cc)
@@ -431,12 +431,12 @@ class PartitionEngine {
   std::deque<std::uint32_t> ready_;
   std::deque<std::uint32_t> suspects_;
   std::deque<std::uint32_t> pending_;
-  std::vector<std::uint32_t> blocked_;            // items whose destination is suspended, or that are stuck
-  Instant stuck_until_ = kNever;                  // of the first that is
-  std::deque<std::uint32_t> room_queue_;          // entries whose bytes must be read again
+  std::vector<std::uint32_t> blocked_;           // items whose destination is suspended, or that are stuck
+  Instant stuck_until_ = kNever;                 // of the first that is
+  std::deque<std::uint32_t> room_queue_;         // entries whose bytes must be read again
   std::map<std::uint32_t, ReadOnItsWay> reads_;  // by serial
   Instant fetch_retry_at_{};
-  Instant evict_again_{};  // there was too little to evict: not before this is it looked for again
+  Instant evict_again_{};                // there was too little to evict: not before this is it looked for again
   std::set<std::uint32_t> wanting_;      // lanes whose messages lie in the log and have room
   std::map<Offset, JournalItem> notes_;  // entries whose message has not come by yet
   std::set<Offset> self_offsets_;        // messages that left their lane before this takeover

@@ -22,6 +22,7 @@ void PartitionEngine::admit(std::span<const RecordRef> records) {
     if (i + kAhead < records.size()) table_.prefetch(records[i + kAhead].lane);
     if (r.offset < window_.end() || phase_ != Phase::kRunning) {  // read twice, or no longer wanted
       shared_.free_slot(r.slot);
+      if (mutant(Mutant::kBufferedDroppedOnRebalance)) window_.skip_to(next(r.offset));
       continue;
     }
     if (!plain || (r.flags & (kKeyless | kSkip | kRefuse)) != 0 || !admit_plain(r)) admit_one(r);

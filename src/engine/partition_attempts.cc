@@ -384,6 +384,12 @@ void PartitionEngine::add_pending(std::uint32_t i) {
   Entry& e = entries_[i];
   if (e.flags & kPending) return;
   e.flags |= kPending;
+  if (mutant(Mutant::kEntryErasedBeforeVerdict)) {
+    Facts& f = facts_[e.facts];
+    if (e.state != State::kFailed && f.has_live) strays_.push_back({entry_of(e), f.live});
+    f.has_live = f.has_live && e.state == State::kFailed;
+    place(e.lane);
+  }
   if (items_since_ == kNever) items_since_ = shared_.now.steady;
   pending_.push_back(i);
 }

@@ -262,6 +262,10 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   cut_->low = std::min(frontier, lowest_listed);
   if (!heads.empty()) cut_->low = std::min(cut_->low, heads.front().from);
   if (mutant(Mutant::kCommitHighestDone)) cut_->low = frontier;
+  if (mutant(Mutant::kCommitsOneTooFar)) {
+    cut_->low = std::min(frontier, next(cut_->low));
+    std::erase_if(heads, [this](const HeadInCut& h) { return h.from < cut_->low; });
+  }
   BARTLEBY_ASSERT(cut_->low >= low_ || mutant(Mutant::kCommitHighestDone));
 
   CommitMetadata m;

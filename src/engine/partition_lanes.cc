@@ -263,8 +263,11 @@ std::size_t PartitionEngine::memory_bytes() const {
          listed_.bytes() + window_.bytes();
 }
 
-void Shared::suspend(DestinationId id) {
+void Shared::suspend(DestinationId id, WriteSerial refused) {
   Destination& d = destinations[id];
+  // However many records of a write it was: it has refused once.
+  if (d.suspended && d.refused == refused) return;
+  d.refused = refused;
   d.pause = std::clamp(d.pause * 2, Duration(1000), Duration(60000));
   d.suspended = true;
   d.probing = false;

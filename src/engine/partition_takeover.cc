@@ -210,7 +210,7 @@ void PartitionEngine::start_running() {
   phase_ = Phase::kRunning;
   window_.reset(high_);
   sort_entries(trusted_);
-  shared_.out->others.push_back(StartReading{ref_, high_});
+  shared_.out->others.push_back(StartReading{ref_, mutant(Mutant::kStartsBehindHigh) ? next(high_) : high_});
   next_log_look_ = shared_.now.steady + Duration(1000);
   dirty_ = true;
   start_pass();

@@ -118,11 +118,11 @@ void PartitionEngine::revert_cut() {
 }
 
 // One record of a refused write was this entry's. Called after `written(false)`.
-bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const RefusedItem& refused) {
+bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const RefusedItem& refused, WriteSerial write) {
   const Refusal why = refused.why;
   if (type == RecordType::kJournalPut || type == RecordType::kJournalErase) {
     if (!shared_.suspended(journal_destination())) shared_.alarm(AlarmType::kJournalRefused, ref_, low_);
-    shared_.suspend(journal_destination());
+    shared_.suspend(journal_destination(), write);
     return false;
   }
   Entry& e = entries_[i];
@@ -154,7 +154,8 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     return false;
   }
   // What refused, and not what its message also writes to: others may need only that.
-  shared_.suspend(type == RecordType::kOutcome ? DestinationId{DestinationType::kOutcomes, 0} : destination_of(e));
+  const DestinationId outcomes{DestinationType::kOutcomes, 0};
+  shared_.suspend(type == RecordType::kOutcome ? outcomes : destination_of(e), write);
   return false;
 }
 

@@ -19,6 +19,7 @@ struct Destination {
   Duration pause{0};
   bool suspended = false;
   bool probing = false;  // the one item is on its way
+  WriteSerial refused;   // the last write of which it refused something
 };
 
 enum class DestinationType : std::uint8_t { kDlq, kEmit, kOutcomes, kJournal };
@@ -81,7 +82,7 @@ struct Shared {
     free_emit(ending->emit);
   }
 
-  void suspend(DestinationId id);
+  void suspend(DestinationId id, WriteSerial refused);
   void works(DestinationId id);
 
   bool over_budget() const { return bytes >= config.max_bytes; }

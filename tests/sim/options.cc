@@ -173,6 +173,7 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   b.p_generation_bump = rate(Fault::kGeneration, 100);
   b.p_read_fail = rate(Fault::kReadFail, 150);
   b.p_fence_fail = rate(Fault::kFenceFail, 300);
+  b.p_other_id = o.has(Fault::kMarkerDelay) ? 150 : 0;
 
   EngineConfig& e = o.engine;
   e.seed = r.next();

@@ -73,6 +73,36 @@ TEST(Rules, AMessageThatFailedAndThenSucceededAboveHighIsNotBegunAnewAfterACrash
   expect_rule(failed_then_succeeded_above_high, {Mutant::kPlainSuccessErasesEntry, Mutant::kNoDoneAboveHigh});
 }
 
+// Two attempts have gone well, and a write carries one verdict: the other's write is lost with its writer.
+std::string verdict_that_is_lost() {
+  Rig rig;
+  rig.engine.write_records = 1;
+  rig.produce_all({"a", "b"});
+  Worker& first = rig.start();
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1}); }));
+  for (const std::int64_t o : {0, 1}) first.fails(o);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_parked(0) && rig.has_parked(1); }));
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1}); }));
+  for (const std::int64_t o : {0, 1}) first.done(o);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(1); }));
+  rig.cluster.fate_of_next_write(first.member(), WriteFate::kReplyLostNotDone);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.cluster.offsets_pending("g", {"src", Partition(0)}); }));
+  rig.crash(first);
+
+  Worker& second = rig.start("b");
+  BARTLEBY_MUST(rig.until_at(second, 1));
+  BARTLEBY_MUST(second.at(1)->attempt == 2);
+  second.done(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  BARTLEBY_MUST(rig.runs_of(0) == 2 && rig.runs_of(1) == 3);
+  BARTLEBY_MUST(rig.journal().empty());
+  return "";
+}
+
+TEST(Rules, AnEntryStaysUntilTheVerdictOfItsMessageIsDurable) {
+  expect_rule(verdict_that_is_lost, {Mutant::kEntryErasedBeforeVerdict});
+}
+
 std::string letter_above_high() {
   Rig rig;
   no_heads(rig);

@@ -142,6 +142,24 @@ TEST(Rules, AJournalThatRefusesIsAskedLessAndLessOftenAndDelaysNobodyElse) {
   EXPECT_EQ(worker.at(0)->attempt, 2U);
 }
 
+// Twelve letters of one write are refused: that is one refusal, and a second later it is tried again.
+TEST(Rules, ADestinationRestsByWritesThatItRefusesAndNotByRecords) {
+  constexpr std::int64_t kLetters = 12;
+  Rig rig;
+  for (std::int64_t i = 0; i < kLetters; ++i) rig.produce("k" + std::to_string(i), "v", 0);
+  rig.cluster.deny("src.dlq", true);
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return worker.running().size() == kLetters; }));
+  for (std::int64_t i = 0; i < kLetters; ++i) worker.reject(i);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kDestinationRefused); }));
+  std::size_t refused = 0;
+  for (const Alarm& a : rig.alarms) refused += a.type == AlarmType::kDestinationRefused ? 1U : 0U;
+  ASSERT_GT(refused, 6U) << "not of one write";
+  rig.cluster.deny("src.dlq", false);
+  rig.wind(Duration(3000));
+  EXPECT_EQ(rig.low(), Offset(kLetters));
+}
+
 // A letter that fits into no record of its dlq waits alone: the other letters of that dlq are not held up.
 TEST(Rules, ALetterThatFitsInNoFormWaitsAloneAndIsTriedAgain) {
   Rig rig({.dlq_message = 1500, .letter_part = 4000});  // parts that are larger than what the dlq takes

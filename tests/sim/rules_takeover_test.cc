@@ -38,6 +38,65 @@ TEST(Rules, AClaimAfterAFailedJournalCheckLeavesTheCheckAsItWas) {
   expect_rule(claim_after_a_failed_check, {Mutant::kClaimMendsCheck, Mutant::kJournalCheckIgnored});
 }
 
+// A message has left its lane, or never had one, and its entry lies at or above H: the log brings it, once.
+std::string entry_above_high(const Bytes& key) {
+  Rig rig;
+  rig.engine.metadata_limit = Rig::room_for_heads(0);
+  rig.engine.key_policy = KeyPolicy::kBypass;
+  rig.produce("blocker");
+  rig.produce(key);
+  Worker& first = rig.start();
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1}); }));
+  first.fails(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_parked(1); }));
+  BARTLEBY_MUST(rig.metadata().metadata.high == Offset(0));
+  rig.crash(first);
+
+  Worker& second = rig.start("b");
+  BARTLEBY_MUST(rig.wind_until([&] { return second.at_all({0, 1}); }));
+  BARTLEBY_MUST(second.at(1)->attempt == 2);
+  second.done(0);
+  second.done(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  rig.wind(Duration(15000));
+  BARTLEBY_MUST(rig.runs_of(1) == 2);
+  BARTLEBY_MUST(rig.journal().empty());
+  return "";
+}
+
+TEST(Rules, AnEntryAboveHighIsANoteForItsRecordAndRunsNothingByItself) {
+  expect_rule([] { return entry_above_high("k"); }, {Mutant::kEntriesAboveHighAreHeads});
+  expect_rule([] { return entry_above_high(std::nullopt); }, {Mutant::kEntriesAboveHighAreHeads});
+}
+
+// A letter's write has ended, and the group's log does not say so yet: what is there is older than what will be.
+std::string commit_that_is_pending() {
+  Rig rig;
+  rig.produce("k");
+  Worker& first = rig.start();
+  BARTLEBY_MUST(rig.until_at(first, 0));
+  rig.wind(Duration(2000));  // nothing is in flight
+  rig.cluster.faults().marker_delay_max = Duration(600000);
+  first.reject(0);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.letters.size() == 1; }));
+  rig.crash(first);
+  rig.cluster.faults().marker_delay_max = Duration(0);
+
+  Worker& second = rig.start("b");
+  rig.wind(Duration(5000));  // it has asked
+  BARTLEBY_MUST(rig.cluster.offsets_pending("g", kPartition));
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(1); }, Duration(600000)));
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.metadata().metadata.writer == second.id(); }));
+  rig.wind(Duration(5000));
+  BARTLEBY_MUST(rig.runs_of(0) == 1);
+  BARTLEBY_MUST(rig.letters.size() == 1);
+  return "";
+}
+
+TEST(Rules, OffsetsThatAPendingWriteWillMoveAreNotBelieved) {
+  expect_rule(commit_that_is_pending, {Mutant::kOffsetsReadUnstable});
+}
+
 // The topic is deleted and made again; its journal is not.
 std::string recreated_topic_parked() {
   Rig rig;

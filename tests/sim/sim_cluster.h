@@ -94,8 +94,9 @@ class SimCluster : public Broker {
   void on_write_committed(WriteCommitted callback) { write_committed_ = std::move(callback); }
 
   bool has_topic(const std::string& topic) const { return topics_.contains(topic); }
+  std::uint64_t ids_changed() const { return ids_changed_; }  // by members, since it was made
   const PartitionLog& log(const TopicPartition& tp) const;  // asserts that it is there
-  bool pending(const std::string& topic) const;  // a transaction on it has not ended
+  bool pending(const std::string& topic) const;             // a transaction on it has not ended
   std::optional<CommittedOffset> committed(const std::string& group, const TopicPartition& tp) const;
   bool offsets_pending(const std::string& group, const TopicPartition& tp) const;
   std::int32_t generation(const std::string& group) const;
@@ -126,6 +127,7 @@ class SimCluster : public Broker {
   OffsetsApplied offsets_applied_;
   RecordVisible record_visible_;
   WriteCommitted write_committed_;
+  std::uint64_t ids_changed_ = 0;
 };
 
 }  // namespace bartleby::sim

@@ -37,6 +37,8 @@ struct BrokerFaults {
   std::uint32_t p_read_fail = 0;
   // Of `fence_writer`, and of the init in `resolve`. Half of the failed ones have taken effect.
   std::uint32_t p_fence_fail = 0;
+  // A writer whose transaction is decided, but not ended everywhere, goes on under another id.
+  std::uint32_t p_other_id = 0;
   // Of `Broker::produce`. Half of the failed ones have taken effect.
   std::uint32_t p_produce_fail = 0;
 

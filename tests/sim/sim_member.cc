@@ -3,7 +3,9 @@
 namespace bartleby::sim {
 
 SimMember::SimMember(SimCluster& cluster, ClientNo number, GroupSpec spec, std::string transactional_id)
-    : cluster_(cluster), number_(number), spec_(std::move(spec)), transactional_id_(std::move(transactional_id)) {}
+    : cluster_(cluster), number_(number), spec_(std::move(spec)), transactional_id_(std::move(transactional_id)) {
+  writer_id_ = transactional_id_;
+}
 
 SimMember::~SimMember() {
   if (alive_) die();

@@ -114,6 +114,8 @@ class SimMember : public Member {
   void slice_arrived(const RangePtr& job, RangeRead slice);
 
   WriteFate draw_fate();
+  void maybe_another_id();
+  void take_another_id();
   static void send_records(const WritePtr& job);
   static void append_records(const WritePtr& job);
   static void send_offsets(const WritePtr& job);
@@ -143,7 +145,9 @@ class SimMember : public Member {
   Epoch last_epoch_{0};
   std::vector<Slot> slots_;
   std::vector<RangePtr> ranges_;
+  std::string writer_id_;  // the transactional id, or another one after it
   std::uint32_t producer_epoch_ = 0;
+  std::vector<TopicPartition> last_tps_;  // of the last write's offsets
   bool writing_ = false;
   std::optional<Unresolved> unresolved_;
   std::optional<WriteFate> next_fate_;

@@ -1,6 +1,7 @@
 // A write of a simulated member, stage by stage: begin and records, then offsets, then the end. Each stage
 // is a message and its reply; what is on its way arrives whatever becomes of the sender, but the next stage
 // is sent by a living client only. So a crash leaves a transaction open at any of them.
+#include "engine/mutants.h"
 #include "tests/sim/sim_member.h"
 
 namespace bartleby::sim {
@@ -44,12 +45,14 @@ void SimMember::write(Write write) {
     return;
   }
   writing_ = true;
+  maybe_another_id();
+  last_tps_ = tps;
   SimGroup& group = cluster_.group(spec_.group);
   if (fails(cluster_.faults_.p_generation_bump)) scheduler().after(latency(), [&group] { group.bump_generation(); });
   const WriteFate fate = draw_fate();
   send_records(std::make_shared<WriteJob>(
       WriteJob{.cluster = cluster_,
-               .writer = cluster_.coordinator_.writer(transactional_id_),
+               .writer = cluster_.coordinator_.writer(writer_id_),
                .group = group,
                .id = transactional_id_,
                .client = number_,
@@ -60,6 +63,21 @@ void SimMember::write(Write write) {
                .tps = std::move(tps),
                .fate = fate,
                .fails_at = fate == WriteFate::kNotDone ? scheduler().random().below(4) : 0}));
+}
+
+// The end of its last transaction is decided and has reached the group, but not every log.
+void SimMember::maybe_another_id() {
+  if (cluster_.coordinator_.writer(writer_id_).state != TxnWriter::State::kCompleting) return;
+  const SimGroup& group = cluster_.group(spec_.group);
+  if (std::ranges::any_of(last_tps_, [&](const TopicPartition& tp) { return group.pending(tp); })) return;
+  if (fails(cluster_.faults_.p_other_id)) take_another_id();
+}
+
+// What others know it by, and may fence, stays the first one.
+void SimMember::take_another_id() {
+  writer_id_ = transactional_id_ + "." + std::to_string(++cluster_.ids_changed_);
+  cluster_.coordinator_.init(cluster_.coordinator_.writer(writer_id_), number_,
+                             [this](std::uint32_t epoch) { producer_epoch_ = epoch; });
 }
 
 WriteFate SimMember::draw_fate() {
@@ -140,7 +158,8 @@ void SimMember::add_offsets(const WritePtr& job) {
   if (job->fails(2)) return give_up(WriteResult::kNotDone);
   const std::vector<OffsetToCommit>& offsets = job->write.offsets;
   // The broker looks at the member and its generation, and not at all at who owns the partitions.
-  if (!offsets.empty() && !job->group.valid(job->membership, job->generation)) return give_up(WriteResult::kNotDone);
+  const bool fenced = !job->group.valid(job->membership, job->generation) && !mutant(Mutant::kLateCommitTaken);
+  if (!offsets.empty() && fenced) return give_up(WriteResult::kNotDone);
   for (const OffsetToCommit& offset : offsets)
     if (utf16_units(offset.metadata) > kMetadataLimit) return give_up(WriteResult::kRefused);
   for (std::size_t i = 0; i < offsets.size(); ++i)
@@ -212,7 +231,7 @@ void SimMember::refuse(const WritePtr& job, TxnVerdict verdict) {
     m.scheduler().after(m.latency(), [job] {
       job->cluster.coordinator_.init(job->writer, job->client, [job](std::uint32_t epoch) {
         reply(job, job->cluster.latency(), [job, epoch](SimMember& owner) {
-          owner.producer_epoch_ = std::max(owner.producer_epoch_, epoch);
+          owner.producer_epoch_ = std::max(owner.producer_epoch_, epoch);  // a write under way keeps its id
           owner.answer(job, WriteResult::kNotDone);
         });
       });
@@ -237,21 +256,33 @@ void SimMember::resolve(WriteSerial serial) {
   const bool failed = fails(cluster_.faults_.p_fence_fail);
   const bool effect = !failed || scheduler().random().chance(50);
   scheduler().after(
-      latency(), [&cluster = cluster_, client = number_, asked = *unresolved_, id = transactional_id_, failed, effect] {
+      latency(), [&cluster = cluster_, client = number_, asked = *unresolved_, id = writer_id_, failed, effect] {
         if (failed) {
           to_client(cluster, client, cluster.latency(),
                     [serial = asked.serial](SimMember& m) { m.push(WriteResolved{serial, false, {}}); });
         }
         if (!effect) return;
-        cluster.coordinator_.init(
-            cluster.coordinator_.writer(id), client, [&cluster, client, asked, failed](std::uint32_t epoch) {
-              if (failed) return;
-              to_client(cluster, client, cluster.latency(), [asked, epoch](SimMember& m) {
-                m.producer_epoch_ = std::max(m.producer_epoch_, epoch);
-                m.scheduler().after(
-                    m.latency(), [&c = m.cluster_, number = m.number_, asked] { read_after_init(c, number, asked); });
-              });
-            });
+        const auto read = [asked](SimMember& m) {
+          m.scheduler().after(m.latency(),
+                              [&c = m.cluster_, number = m.number_, asked] { read_after_init(c, number, asked); });
+        };
+        TxnWriter& writer = cluster.coordinator_.writer(id);
+        cluster.coordinator_.init(writer, client, [&cluster, client, id, read, failed](std::uint32_t epoch) {
+          if (failed) return;
+          to_client(cluster, client, cluster.latency(), [id, read, epoch](SimMember& m) {
+            if (m.writer_id_ != id) return;
+            m.producer_epoch_ = std::max(m.producer_epoch_, epoch);
+            read(m);
+          });
+        });
+        // It is decided now. Whether it was done its offsets say, as soon as they are not pending.
+        if (failed || writer.state != TxnWriter::State::kCompleting) return;
+        if (!BrokerFaults::happens(cluster.scheduler_.random(), cluster.faults_.p_other_id)) return;
+        to_client(cluster, client, cluster.latency(), [id, read, asked](SimMember& m) {
+          if (m.writer_id_ != id || !m.unresolved_ || m.unresolved_->serial != asked.serial) return;
+          m.take_another_id();
+          read(m);
+        });
       });
 }
 
@@ -262,7 +293,8 @@ void SimMember::read_after_init(SimCluster& cluster, ClientNo client, const Unre
   WriteResolved resolved{asked.serial, true, {}};
   if (BrokerFaults::happens(cluster.scheduler_.random(), cluster.faults_.p_read_fail)) resolved.answered = false;
   for (const TopicPartition& tp : asked.tps) {
-    if (group.pending(tp)) resolved.answered = false;  // of another writer: its own was ended by the init
+    if (group.pending(tp) && !mutant(Mutant::kResolvedWhilePending))
+      resolved.answered = false;  // of another writer, or its own under an older id
     resolved.offsets.push_back(group.committed(tp));
   }
   if (!resolved.answered) resolved.offsets.clear();

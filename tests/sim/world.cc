@@ -436,6 +436,7 @@ RunResult World::run() {
       if (p->pump && p->stopping && checker_.violation().empty()) checker_.fail("a stop that never ends");
     checker_.stopped_cleanly();
   }
+  coverage_.saw(Seen::kOtherId, cluster_->ids_changed());
   if (trace_ && !done)
     for (const auto& p : processes_) {
       say("i" + std::to_string(p->number) + (p->pump ? " up" : " down") + (p->turn_planned ? " turn planned" : "") +
