@@ -104,7 +104,8 @@ struct OffsetsRead {
   std::vector<CommittedOffset> offsets;
 };
 
-// The writer with this transactional id can write no more, and nothing of it is pending.
+// Who writes under this transactional id can do so no more, and nothing of it is pending. A writer may have gone on
+// under another one: what protects is the stable read that follows.
 struct WriterFenced {
   std::uint64_t request;
   bool answered;
@@ -133,6 +134,7 @@ struct LogRangeRead {
 struct MemberFailed {
   bool shut_out;
   std::string message;
+  bool topic_made_anew = false;  // another topic has the name: it is read from its beginning
 };
 
 using BrokerEvent =
@@ -186,7 +188,7 @@ class Member {
   virtual void limit_records(std::size_t /*per_poll*/) {}
 
   // What was handed out and is not needed any more: its memory may be filled again.
-  virtual void reuse(std::vector<LogRecord> /*records*/) {}
+  virtual void reuse(std::vector<LogRecord> /*records*/) {}  // NOLINT(performance-unnecessary-value-param): to keep
 
   // Any thread: ends a poll that waits, or the next one that would.
   virtual void wake() = 0;
@@ -209,10 +211,12 @@ struct TopicSpec {
   std::optional<Duration> retention;
   std::optional<std::uint64_t> retention_bytes;
   std::size_t max_message = 1024 * 1024;
+  bool hidden = false;  // of one that is there: we may not read its settings, and these are guesses
   // For one that is made, where the broker knows such things:
   bool forever = false;       // no retention, whatever is usual there
-  std::int32_t replicas = 0;  // or as many as it has brokers; 0: as many as usual
-  std::string compression{};  // empty: as usual
+  std::int32_t replicas = 0;  // or as many as it has brokers; 0: as many as usual. Of one that is there: its copies
+  std::int32_t least_replicas = 0;  // where as many as usual are fewer
+  std::string compression{};        // empty: as usual
 };
 
 // Where a record landed.

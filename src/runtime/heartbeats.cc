@@ -1,5 +1,7 @@
 #include "runtime/heartbeats.h"
 
+#include "base/thread_name.h"
+
 #include <algorithm>
 
 namespace bartleby {
@@ -28,6 +30,7 @@ void Heartbeats::wake() {
 }
 
 void Heartbeats::work(const std::stop_token& stopping) {
+  name_thread("heartbeats");
   while (!stopping.stop_requested()) {
     beat();
     std::unique_lock lock(mutex_);
@@ -40,15 +43,19 @@ void Heartbeats::work(const std::stop_token& stopping) {
 void Heartbeats::beat() {
   const std::lock_guard lock(beating_);
   const auto workers = options_.whose();
-  for (const auto& worker : workers) beat(*worker);
-  std::erase_if(last_, [&](const auto& known) {
-    return std::ranges::none_of(workers, [&](const auto& w) { return w->spec().name == known.first; });
+  for (const auto& worker : workers)
+    if (!worker->stopped()) beat(*worker);
+  std::erase_if(known_, [&](const auto& known) {
+    if (std::ranges::any_of(workers, [&](const auto& w) { return w->spec().name == known.first && !w->stopped(); }))
+      return false;
+    if (!known.second.instance.empty() && !known.second.says_stopping) last_words(known.first, known.second);
+    return true;
   });
 }
 
 void Heartbeats::beat(Worker& worker) {
-  if (worker.stopped()) return;  // its last heartbeat said that it stops, and runs out
-  WorkerStatus& status = last_[worker.spec().name];
+  Known& known = known_[worker.spec().name];
+  WorkerStatus& status = known.status;
   // One that has handed over its partitions only waits for handlers, and answers nothing any more.
   if (!worker.parted()) {
     if (auto now = worker.status(Duration(0)))  // a heartbeat waits for no broker
@@ -57,8 +64,8 @@ void Heartbeats::beat(Worker& worker) {
       return log_.warning("no_heartbeat", {{"worker", worker.spec().name}, {"why", now.error().message}});
   }
   const bool stopping = worker.stopping();
-  HeartbeatFacts facts;
-  facts.timestamp = clock_.now().wall;
+  known.instance = worker.spec().instance;
+  HeartbeatFacts& facts = known.facts;
   facts.status = stopping                               ? LifeStatus::kShuttingDown
                  : status.state == WorkerState::kPaused ? LifeStatus::kPaused
                                                         : LifeStatus::kRunning;
@@ -70,8 +77,22 @@ void Heartbeats::beat(Worker& worker) {
   facts.partitions = status.partitions.size();
   facts.parked = status.parked;
   facts.pinned = status.pinned;
-  const auto written = counters_.put_heartbeat({worker.spec().name, worker.spec().instance, heartbeat_text(facts)},
+  put(worker.spec().name, known);
+}
+
+// It stopped between two beats: what stands in the cache says that it runs, and would run out like that of a dead one.
+// Said once, in vain where the cache is away.
+void Heartbeats::last_words(const std::string& worker, Known known) {
+  known.facts.status = LifeStatus::kShuttingDown;
+  put(worker, known);
+}
+
+void Heartbeats::put(const std::string& worker, Known& known) {
+  const bool stopping = known.facts.status == LifeStatus::kShuttingDown;
+  known.facts.timestamp = clock_.now().wall;
+  const auto written = counters_.put_heartbeat({worker, known.instance, heartbeat_text(known.facts)},
                                                stopping ? options_.stopping_ttl : options_.ttl);
+  known.says_stopping = stopping && written;
   if (!written && !silent_) log_.warning("heartbeats_silent", {{"why", written.error().message}});
   if (written && silent_) log_.info("heartbeats_heard");
   silent_ = !written;

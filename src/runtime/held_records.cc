@@ -10,9 +10,8 @@ void HeldRecords::take(std::vector<LogRecord> records, std::vector<std::uint32_t
   if (records.empty()) return;
   const std::uint32_t number = slices_.make();
   Slice& slice = slices_[number];
-  auto owned = std::make_shared<std::vector<LogRecord>>(std::move(records));
-  slice.records = owned.get();
-  slice.owner = std::move(owned);
+  auto owned = std::make_shared<Owned>(std::move(records), in_memory_);
+  slice.records = &owned->records;
   slice.number = ++last_number_;
   slice.live = static_cast<std::uint32_t>(slice.records->size());
   slice.slots.reserve(slice.live);
@@ -24,6 +23,9 @@ void HeldRecords::take(std::vector<LogRecord> records, std::vector<std::uint32_t
   }
   slots.insert(slots.end(), slice.slots.begin(), slice.slots.end());
   bytes_ += slice.bytes;
+  owned->bytes = slice.bytes;
+  in_memory_->fetch_add(slice.bytes, std::memory_order_relaxed);
+  slice.owner = std::move(owned);
   look_at_old();
   ages_.push_back({number, slices_[number].number});
 }
@@ -40,6 +42,13 @@ void HeldRecords::look_at_old() {
     else
       ages_.push_back(oldest);
   }
+}
+
+std::shared_ptr<const LogRecord> HeldRecords::keep(std::uint32_t slot) const {
+  const Slot& s = slots_[slot];
+  const Slice& slice = slices_[s.slice];
+  if (slice.records != nullptr && bytes_in_memory() > limit_) return std::make_shared<const LogRecord>(*s.record);
+  return {slice.owner, s.record};
 }
 
 void HeldRecords::free(std::uint32_t slot) {

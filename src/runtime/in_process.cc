@@ -8,6 +8,8 @@
 #include <typeinfo>
 #include <utility>
 
+#include "base/thread_name.h"
+
 namespace bartleby {
 namespace {
 
@@ -185,6 +187,7 @@ bool PooledHandler::to_be_woken() {
 }
 
 void PooledHandler::work(Running& running) {
+  name_thread("handler " + where_.name);
   FlightRecorder::alternate_stack();
   here.pool = this;
   FlightSeat seat(where_);

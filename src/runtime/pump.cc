@@ -315,6 +315,7 @@ void Pump::take(BrokerEvent& event) {
         } else if constexpr (std::is_same_v<T, MemberFailed>) {
           failed_ = true;
           failure_ = in.message;
+          topic_made_anew_ = in.topic_made_anew;
         }
       },
       event);

@@ -126,6 +126,7 @@ class Pump {
   bool stopped() const { return stopped_; }
   bool failed() const { return failed_; }                  // the member is out; a new pump with a new member goes on
   const std::string& failure() const { return failure_; }  // why, in the broker's words
+  bool topic_made_anew() const { return topic_made_anew_; }
   const Engine& engine() const { return engine_; }
   const TopicPartition* where(PartitionRef ref) const;
   std::size_t metadata_bytes(PartitionRef ref) const;  // of the last commit; 0: none yet
@@ -226,6 +227,7 @@ class Pump {
   bool stopped_ = false;
   bool failed_ = false;
   std::string failure_;
+  bool topic_made_anew_ = false;
 };
 
 }  // namespace bartleby

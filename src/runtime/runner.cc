@@ -146,7 +146,7 @@ void Runner::run_now(std::uint64_t life, const Run& run, std::span<const RunMess
       ++plain_;
     } else {
       count(took, last ? last->fate : Fate::kDone, 1);
-      if (last && last->fate == Fate::kRetry) figures_.retries.add(last->error.type, 1);
+      if (last) count_failure(attempt.tp, m.record->offset, attempt.number, attempt.max, *last, now_.steady);
     }
     if (last) break;
     ++done;
@@ -168,6 +168,13 @@ void Runner::end_turn() {
 void Runner::count(Duration took, Fate fate, std::uint64_t n) {
   figures_.attempt_time.observe(took, n);
   figures_.by_fate[static_cast<std::size_t>(fate)].fetch_add(n, std::memory_order_relaxed);
+}
+
+void Runner::count_failure(const TopicPartition& tp, Offset offset, std::uint32_t attempt, std::uint32_t max,
+                           const Decision& decision, Instant now) {
+  if (decision.fate != Fate::kRetry && decision.fate != Fate::kReject) return;
+  if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
+  if (settings_.failures) settings_.failures->tell(tp, offset, attempt, max, decision, now);
 }
 
 void Runner::release(PartitionRef ref) {
@@ -232,7 +239,8 @@ void Runner::answered(const std::shared_ptr<Stretch>& stretch, Decision decision
   figures_.last_end_ms.store(ms(s.now.wall), std::memory_order_relaxed);
   for (const auto& watcher : settings_.watchers)
     watcher->ended(s.message().record, s.done == 0 ? s.attempt : 1, decision);
-  if (decision.fate == Fate::kRetry) figures_.retries.add(decision.error.type, 1);
+  count_failure(s.tp, s.message().record->offset, s.done == 0 ? s.attempt : 1,
+                (*s.policies)[s.message().case_id].max_attempts, decision, s.now.steady);
   if (decision.fate != Fate::kDone || !decision.emit.empty()) return finish(s, std::move(decision));
   ++s.done;
   if (s.done == s.others.size() + 1) return finish(s, std::nullopt);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "ports/handler.h"
+#include "runtime/failure_log.h"
 #include "runtime/pump.h"
 #include "runtime/watcher.h"
 #include "runtime/worker_figures.h"
@@ -31,6 +32,7 @@ class Runner {
     std::vector<RetryPolicy> policies;               // at the start
     ReplayOf replay_of;
     std::vector<std::shared_ptr<Watcher>> watchers;
+    std::shared_ptr<FailureLog> failures;  // may be null
   };
   using Done = std::function<void(std::uint64_t life, HandledRun)>;
 
@@ -57,6 +59,8 @@ class Runner {
   void answered(const std::shared_ptr<Stretch>& stretch, Decision decision);
   void finish(const Stretch& stretch, std::optional<Decision> last);
   void count(Duration took, Fate fate, std::uint64_t n);
+  void count_failure(const TopicPartition& tp, Offset offset, std::uint32_t attempt, std::uint32_t max,
+                     const Decision& decision, Instant now);
 
   const Settings settings_;
   const std::shared_ptr<const AttemptIn::Names> names_;

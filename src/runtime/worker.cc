@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "base/assert.h"
 #include "base/death_point.h"
 #include "base/hash.h"
+#include "base/thread_name.h"
 #include "codec/topic_name.h"
 #include "runtime/flight_recorder.h"
 #include "runtime/group_begin.h"
@@ -21,32 +21,10 @@ constexpr std::uint32_t kImmediateStretch = 256;
 constexpr std::size_t kManyAnswers = 4;  // in one turn: more are on their way
 constexpr std::uint32_t kMostAwaited = 64;
 constexpr Duration kAwaitedFor{1};
-constexpr Duration kGrowthLook{1000};                            // between two looks for partitions that were added
-constexpr Duration kGrowthAgain{10000};                          // after topics that could not be made to fit
-constexpr std::size_t kMaxEmittedTopics = 1000;                  // known to exist
-constexpr Duration kLaneRetention{std::chrono::hours(24 * 30)};  // of private lanes and outcomes
 
-TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
-  TopicSpec spec;
-  spec.name = name;
-  spec.partitions = partitions;
-  return spec;
-}
-
-// An entry may hold its message, as text: a byte becomes six characters at most.
-std::size_t journal_message(std::size_t message) {
-  return std::min<std::size_t>(6 * message + 65536, std::numeric_limits<std::int32_t>::max());
-}
-
-// A letter that must go in parts: each with its headers fits into a record of its dlq.
-std::size_t part_bytes(std::size_t max_message) {
-  constexpr std::size_t kStory = 65536;
-  const std::size_t most = LetterTarget{}.part_bytes;
-  return max_message >= most + kStory ? most : max_message > 2 * kStory ? max_message - kStory : max_message / 2;
-}
-
-Runner::Settings runner_settings(const WorkerSpec& spec) {
-  return {spec.cluster, spec.name, spec.group, spec.handlers, spec.engine.cases, spec.replay_of, spec.watchers};
+Runner::Settings runner_settings(const WorkerSpec& spec, Log& log) {
+  return {spec.cluster,   spec.name,     spec.group, spec.handlers, spec.engine.cases,
+          spec.replay_of, spec.watchers, std::make_shared<FailureLog>(spec.name, log)};
 }
 
 // As `prepare` names them.
@@ -87,7 +65,7 @@ Worker::Worker(WorkerSpec spec, Broker& broker, const Clock& clock, Log& log, Br
       journals_(journals_of(spec_)),
       engine_(spec_.engine),
       figures_(dead_letter_topics(spec_)),
-      runner_(runner_settings(spec_), clock, figures_, [this](std::uint64_t life, HandledRun run) {
+      runner_(runner_settings(spec_, log), clock, figures_, [this](std::uint64_t life, HandledRun run) {
         // Of an inline handler: answered inside this very turn, and the next one takes it.
         if (std::this_thread::get_id() == turning_) {
           if (life == life_) answered_.push_back(std::move(run));
@@ -117,6 +95,7 @@ void Worker::stop() {
 // ---- the worker's thread ---------------------------------------------------------------------------------
 
 void Worker::work() {
+  name_thread("worker " + spec_.name);
   FlightRecorder::alternate_stack();  // inline handlers run on this thread
   turning_ = std::this_thread::get_id();
   while (true) {
@@ -165,105 +144,6 @@ bool Worker::prepare() {
   return prepared_;
 }
 
-bool Worker::make_topics() {
-  sources_.clear();
-  lanes_.clear();
-  std::vector<TopicSpec> wanted;
-  for (const std::string& topic : spec_.topics) {
-    Result<TopicSpec> there = broker_.describe(topic);
-    if (!there && there.error().code == ErrorCode::kNotFound && spec_.new_topic_partitions > 0) {
-      const auto made = broker_.ensure_topics({topic_spec(topic, spec_.new_topic_partitions)});
-      if (!made) return trouble("cannot create topic " + topic, made.error()), false;
-      log_.info("topic_created", {{"topic", topic}, {"partitions", spec_.new_topic_partitions}});
-      there = made->front();
-    }
-    if (!there) return trouble("topic " + topic, there.error()), false;
-    const TopicWords words{topic, spec_.group, spec_.name, spec_.cluster};
-    SourceTopic source;
-    source.traits = {there->retention, there->retention_bytes, there->compacted};
-    source.journal = topic_name(spec_.journal, words);
-    source.dlq.topic = topic_name(spec_.dead_letter, words);
-    source.dlq.partitions = there->partitions;
-    source.dlq.dialect = spec_.dialect;
-    partitions_[topic] = there->partitions;
-    wanted.push_back(topic_spec(source.journal, there->partitions));
-    wanted.back().compacted = true;
-    wanted.back().max_message = journal_message(there->max_message);
-    if (spec_.engine.dead_letters) {
-      wanted.push_back(dlq_spec(source.dlq.topic, *there));
-    }
-    if (!spec_.replay_topic.empty()) add_lane(source, words, *there, wanted);
-    sources_[topic] = std::move(source);
-  }
-  if (spec_.replay_of) {
-    wanted.push_back(topic_spec(kOutcomesTopic, kOutcomesPartitions));
-    wanted.back().retention = kLaneRetention;
-  }
-  const auto made = broker_.ensure_topics(wanted);
-  if (!made) return trouble("cannot create journal and dead letter topics", made.error()), false;
-  for (auto& [topic, source] : sources_)
-    for (const TopicSpec& t : *made)
-      if (t.name == source.dlq.topic) {
-        source.dlq.partitions = t.partitions;
-        source.dlq.part_bytes = part_bytes(t.max_message);
-      }
-  return true;
-}
-
-TopicSpec Worker::dlq_spec(const std::string& name, const TopicSpec& source) const {
-  const DlqProvision provision = spec_.provision ? spec_.provision(name) : DlqProvision{};
-  TopicSpec out = topic_spec(name, provision.partitions > 0 ? provision.partitions : source.partitions);
-  out.retention = provision.retention;
-  out.forever = !provision.retention;
-  out.replicas = provision.replicas;
-  out.compression = provision.compression;
-  out.max_message = std::max(provision.max_message, source.max_message + 65536);  // the message and its story
-  return out;
-}
-
-// A topic may grow while it is read: its journal, its dead letter topic and its lane grow with it. One of these that
-// was deleted is made again.
-void Worker::follow_growth(Now now) {
-  if (now.steady < next_growth_look_) return;
-  next_growth_look_ = now.steady + kGrowthLook;
-  const auto owned = pump_->partitions();
-  const bool grown = std::ranges::any_of(owned, [this](const auto& one) {
-    const auto known = partitions_.find(one.second.topic);
-    return known != partitions_.end() && one.second.partition.v >= known->second;
-  });
-  const bool missing = topics_missing_;
-  if (!grown && !missing) return;
-  auto sources = sources_;
-  auto lanes = lanes_;
-  if (make_topics()) {
-    trouble_.clear();
-    topics_missing_ = false;
-    if (missing) next_growth_look_ = clock_.now().steady + kGrowthAgain;  // what is refused may be somebody else's
-    log_.info(grown ? "topics_grown" : "topics_made_again", {{"worker", spec_.name}});
-  } else {
-    sources_ = std::move(sources);
-    lanes_ = std::move(lanes);
-    next_growth_look_ = clock_.now().steady + kGrowthAgain;
-  }
-}
-
-// The private lane: its letters go where the topic's go; its journal is its own, for its offsets are.
-void Worker::add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
-                      std::vector<TopicSpec>& wanted) {
-  const std::string lane = topic_name(spec_.replay_topic, words);
-  SourceTopic made = source;
-  made.traits = {kLaneRetention, std::nullopt, false};
-  made.journal = topic_name(spec_.journal, {lane, spec_.group, spec_.name, spec_.cluster});
-  wanted.push_back(topic_spec(lane, topic.partitions));
-  wanted.back().retention = kLaneRetention;
-  wanted.back().max_message = topic.max_message + 65536;  // the header that makes it a replay
-  wanted.push_back(topic_spec(made.journal, topic.partitions));
-  wanted.back().compacted = true;
-  wanted.back().max_message = journal_message(topic.max_message + 65536);
-  lanes_.push_back(lane);
-  sources_[lane] = std::move(made);
-}
-
 bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start) {
   if (has_begun(broker_, spec_.group, topics)) return true;
   const auto offsets = broker_.group_offsets(spec_.group, topics);
@@ -282,9 +162,11 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
   if (const auto first = first_offsets(*offsets, ranges, start); !first.empty()) {
     // Told, and loudly where the group has begun before: its offsets have expired or were deleted, and what it has done
     // is not known any more.
-    for (const auto& [topic, again] : begun_before(broker_, sources_, first))
+    for (const auto& [topic, again] : begun_before(broker_, sources_, first)) {
+      if (again) count(AlarmType::kOffsetReset);
       log_.write(again ? LogLevel::kError : LogLevel::kInfo, again ? "offsets_gone" : "group_begins",
                  {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
+    }
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;
@@ -399,34 +281,6 @@ void Worker::turn() {
   follow_growth(now);
 }
 
-// Whoever emits to a topic for the first time makes it, as whoever sends does, where topics are made by themselves.
-// What cannot be made is refused by the write, and tried again.
-void Worker::look_at_emitted(Decision& decision) {
-  const auto kept = std::ranges::find_if(decision.emit, [this](const Record& record) { return keeps(record.topic); });
-  if (kept != decision.emit.end()) {
-    Decision refused;
-    refused.fate = Fate::kRetry;
-    refused.kind = Kind::kConfig;
-    refused.error = {"EmitRefused", kept->topic + " is a topic of Bartleby's own, which takes no messages", ""};
-    decision = std::move(refused);
-    return;
-  }
-  if (spec_.new_topic_partitions == 0) return;
-  for (const Record& record : decision.emit) {
-    if (emitted_topics_.contains(record.topic)) continue;
-    if (emitted_topics_.size() >= kMaxEmittedTopics) emitted_topics_.clear();
-    auto there = broker_.describe(record.topic);
-    if (!there && there.error().code == ErrorCode::kNotFound) {
-      if (auto made = broker_.ensure_topics({topic_spec(record.topic, spec_.new_topic_partitions)}); made)
-        log_.info("topic_created", {{"topic", record.topic}, {"partitions", spec_.new_topic_partitions}});
-      else
-        log_.warning("topic_not_created", {{"topic", record.topic}, {"why", made.error().message}});
-      there = broker_.describe(record.topic);
-    }
-    if (there) emitted_topics_.insert(record.topic);
-  }
-}
-
 void Worker::take_tasks() {
   std::deque<Task> tasks;
   {
@@ -439,6 +293,10 @@ void Worker::take_tasks() {
 void Worker::part() {
   const bool failed = pump_->failed();
   const std::string why = pump_->failure();
+  if (pump_->topic_made_anew()) {
+    count(AlarmType::kOffsetReset);
+    log_.error("topic_made_anew", {{"worker", spec_.name}, {"group", spec_.group}, {"why", why}});
+  }
   for (const auto& [ref, tp] : pump_->partitions()) runner_.release(ref);
   {
     const std::lock_guard lock(mutex_);

@@ -131,6 +131,7 @@ class Worker {
   void work();
   bool prepare();
   bool make_topics();
+  void tell_hidden(const std::string& topic);
   TopicSpec dlq_spec(const std::string& name, const TopicSpec& source) const;
   void follow_growth(Now now);
   void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
@@ -144,6 +145,7 @@ class Worker {
   std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
   void part();  // from a pump that is over
   void told(const Alarm& alarm, const TopicPartition* tp);
+  void count(AlarmType type) { alarms_[static_cast<std::size_t>(type)].fetch_add(1); }
   void set_state(WorkerState state);
   void trouble(const std::string& what, const Error& error);
   void watch_overdue(Now now);
@@ -180,6 +182,7 @@ class Worker {
   std::map<std::string, SourceTopic> sources_;
   std::vector<std::string> lanes_;                  // private ones, one for each topic
   std::map<std::string, std::int32_t> partitions_;  // of the topics, when they were prepared
+  std::set<std::string> hidden_;                    // topics of which it was told that we may not read their settings
   std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;

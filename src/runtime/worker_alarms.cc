@@ -40,7 +40,7 @@ constexpr std::array kAlarms = {
 }  // namespace
 
 void Worker::told(const Alarm& alarm, const TopicPartition* tp) {
-  alarms_[static_cast<std::size_t>(alarm.type)].fetch_add(1);
+  count(alarm.type);
   const auto at = std::ranges::find(kAlarms, alarm.type, &AlarmText::type);
   BARTLEBY_ASSERT(at != kAlarms.end());
   // It may be gone; of a journal the alarm does not say why.

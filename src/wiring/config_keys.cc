@@ -226,7 +226,8 @@ constexpr std::array kKeys{
     Key{.path = "workers", .text = "What is run, by name."},
     Key{.path = "workers.*", .text = "One worker. Its name is the type in its heartbeat."},
     Key{.path = "workers.*.topics", .type = KeyType::kNames,
-        .text = "Topics to read. Default: the one with the worker's name.", .applies = kRestarts},
+        .text = "Topics to read. The embedded log makes what is missing; on Kafka the worker waits until all are "
+        "there, and says so. Default: the one with the worker's name.", .applies = kRestarts},
     Key{.path = "workers.*.broker", .type = KeyType::kName,
         .text = "Which of `brokers`. Default: the first.", .applies = kRestarts},
     Key{.path = "workers.*.group", .type = KeyType::kName,

@@ -23,7 +23,10 @@ constexpr std::string_view kSinkFields = " _id history history_state processed_a
 // The rest of it is for MongoDB's library, which has options without number.
 bool is_mongodb_address(std::string_view url) {
   for (const std::string_view scheme : {"mongodb://", "mongodb+srv://"})
-    if (url.starts_with(scheme)) return url.size() > scheme.size() && url[scheme.size()] != '/';
+    if (url.starts_with(scheme)) {
+      const std::string_view rest = url.substr(scheme.size(), url.find('/', scheme.size()) - scheme.size());
+      return !rest.empty() && rest.back() != '@';
+    }
   return false;
 }
 

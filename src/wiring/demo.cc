@@ -327,7 +327,7 @@ cli::Ran run_demo(const cli::Arguments& arguments, const cli::CliContext& contex
       }
     }
   }
-  if (!(*instance)->stop()) std::_Exit(exit_status::kError);
+  if ((*instance)->stop() != Instance::Stopped::kWhole) std::_Exit(exit_status::kError);
   instance->reset();
   if (!account) return std::unexpected(account.error());
   return account->adds_up() ? exit_status::kOk : exit_status::kError;

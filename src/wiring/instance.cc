@@ -19,6 +19,9 @@
 namespace bartleby {
 namespace {
 
+constexpr std::chrono::seconds kBeyondDrain{5};
+constexpr std::chrono::seconds kSlowBroker{30};
+
 std::uint64_t random_number() {
   std::uint64_t n = 0;
   BARTLEBY_ASSERT(::getrandom(&n, sizeof n, 0) == static_cast<ssize_t>(sizeof n));
@@ -121,8 +124,9 @@ void Instance::Parts::tick(const std::stop_token& stopping) {
   }
 }
 
-// Everybody at once: a stop takes as long as the slowest drain, not as their sum.
-bool Instance::Parts::stop_workers(const std::vector<Running>& leaving) {
+// Everybody at once: a stop takes as long as the slowest drain, not as their sum. Who has not handed over by then waits
+// for the broker (or stands in a handler of its own thread), and is waited for longer than handlers of other threads.
+Instance::Stopped Instance::Parts::stop_workers(const std::vector<Running>& leaving) {
   Duration longest{0};
   for (const Running& r : leaving) {
     r.worker->stop();
@@ -130,18 +134,21 @@ bool Instance::Parts::stop_workers(const std::vector<Running>& leaving) {
     longest = std::max(longest, r.worker->spec().engine.drain);
   }
   if (heartbeats) heartbeats->wake();
-  const auto until = std::chrono::steady_clock::now() + clock.real(longest) + std::chrono::seconds(5);
+  const auto drained = std::chrono::steady_clock::now() + clock.real(longest);
+  auto until = drained + kBeyondDrain + kSlowBroker;
   bool closed = false;
   while (!std::ranges::all_of(leaving, [](const Running& r) { return r.worker->stopped(); })) {
-    if (std::chrono::steady_clock::now() > until) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now > until) return closed ? Stopped::kHandlersLeft : Stopped::kNotHandedOver;
     if (!closed && std::ranges::all_of(leaving, [](const Running& r) { return r.worker->parted(); })) {
       closed = true;  // nobody waits for these any more
       open->close();
       http->stop();
+      until = std::max(drained, now) + kBeyondDrain;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return true;
+  return Stopped::kWhole;
 }
 
 Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers& handlers, const Clock& clock, Log& log,
@@ -333,7 +340,7 @@ Result<void> Instance::reload(Config fresh) {
   return {};
 }
 
-bool Instance::stop() {
+Instance::Stopped Instance::stop() {
   Parts& p = *parts_;
   if (p.follower) p.follower->stop();
   std::vector<Parts::Running> leaving;
@@ -342,20 +349,21 @@ bool Instance::stop() {
     for (const auto& [name, r] : p.running) leaving.push_back(r);
     for (const Parts::Running& r : p.parting) leaving.push_back(r);
   }
-  const bool whole = p.stop_workers(leaving);
+  const Stopped stopped = p.stop_workers(leaving);
+  if (p.heartbeats) p.heartbeats->beat();           // its thread may not have seen them stop
   if (p.office) p.office->runner().end_watching();  // requests that wait are answered while there is a server
   if (p.server) p.server->stop();
   p.heartbeats.reset();  // after the routes, which wake it
   p.ticker.request_stop();
   if (p.ticker.joinable()) p.ticker.join();
   if (p.undertaker->over()) p.recorder->clear();  // else the next process finds whom this one could not bury
-  if (!whole) return false;
+  if (stopped != Stopped::kWhole) return stopped;
   p.server.reset();
   leaving.clear();
   p.running.clear();
   p.parting.clear();
   p.http->stop();
-  return true;
+  return Stopped::kWhole;
 }
 
 }  // namespace bartleby

@@ -1,10 +1,11 @@
 // One running process of Bartleby: its broker, workers and server, made from a configuration.
 //
 // `start` returns when the server listens; workers join their groups by themselves. `reload` changes workers by clean
-// stops and starts. `stop` hands everything over and returns when that is done, or when the drain is over. One thread
+// stops and starts. `stop` hands everything over and returns when that is done, or when its time is over. One thread
 // calls it. It owns everything that runs in the process; the order of its members is the order of their lives.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,8 +28,9 @@ class Instance {
 
   std::string address() const;  // where the server listens
   Result<void> reload(Config config);
-  // True: everything is handed over and every handler has come back.
-  bool stop();
+  // Whole: everything is handed over and every handler has come back.
+  enum class Stopped : std::uint8_t { kWhole, kHandlersLeft, kNotHandedOver };
+  Stopped stop();
 
  private:
   struct Parts;

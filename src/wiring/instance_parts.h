@@ -96,7 +96,7 @@ struct Instance::Parts {
   std::string address() const;
   std::unique_ptr<Heartbeats> make_heartbeats();
   void tick(const std::stop_token& stopping);
-  bool stop_workers(const std::vector<Running>& leaving);
+  Stopped stop_workers(const std::vector<Running>& leaving);
   static bool may_apply(const Worker& worker, const WorkerConfig& wanted);
   void hand_over(const std::string& name);
   void follow_consumers();

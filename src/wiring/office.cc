@@ -83,6 +83,7 @@ Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& brok
   operations.readers = [self = office.get(), &broker](const std::string& topic) {
     return with_other_groups(self->readers_of(topic), broker, topic);
   };
+  operations.finished = [&broker, &clock](const KeyOffsets& oldest) { return finished_in_log(broker, clock, oldest); };
   const ReplayConfig& replay = config.office.replay;
   operations.defaults.rate = replay.rate;
   operations.defaults.canary = replay.canary;

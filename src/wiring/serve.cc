@@ -208,10 +208,13 @@ int serve(std::span<const std::string_view> arguments, const Handlers& handlers)
   sigaddset(&at_once, SIGTERM);
   sigaddset(&at_once, SIGINT);
   ::pthread_sigmask(SIG_UNBLOCK, &at_once, nullptr);
-  if (!(*instance)->stop()) {
+  const Instance::Stopped stopped = (*instance)->stop();
+  if (stopped == Instance::Stopped::kHandlersLeft)
     log.error("handlers_left_behind", {{"why", "they did not come back within the drain"}});
-    std::_Exit(kError);
-  }
+  if (stopped == Instance::Stopped::kNotHandedOver)
+    log.error("not_handed_over",
+              {{"why", "the broker, or a handler on a worker's own thread, did not answer in time"}});
+  if (stopped != Instance::Stopped::kWhole) std::_Exit(kError);
   instance->reset();
   log.info("stopped");
   return kOk;

@@ -9,6 +9,7 @@
 namespace bartleby {
 
 // libmongoc counts in shared memory, which a process that is killed would leave behind.
+// NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is there
 void prepare_sinks() { ::setenv("MONGOC_DISABLE_SHM", "1", 0); }
 
 #ifdef BARTLEBY_HAS_MONGODB

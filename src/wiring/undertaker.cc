@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include "codec/journal.h"
 
@@ -12,6 +11,9 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause{500};
 constexpr std::chrono::milliseconds kLongestPause{30000};
 constexpr std::chrono::milliseconds kAMoment{1000};
+
+// Trying again can help.
+bool may_pass(const Error& error) { return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kFenced; }
 
 }  // namespace
 
@@ -55,24 +57,56 @@ void Undertaker::work(const std::stop_token& stopping) {
 }
 
 // Whoever ran when the last process died is named in the journal of its message; whoever owns the partition reads it.
+// A journal that cannot be written to now keeps no other one from having theirs.
 Result<void> Undertaker::bury() {
-  std::map<Broker*, std::vector<Record>> records;
+  std::map<std::string, std::vector<Record>> by_journal;
   for (const Casualty& c : recorder_.casualties()) {
-    if (c.flight.journal.empty()) continue;
-    Broker* at = nullptr;
-    for (const auto& [name, one] : brokers_) {
-      const auto there = one->describe(c.flight.journal);
-      if (there) at = one.get();
-      if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
-    }
-    if (at == nullptr) continue;  // the topic was deleted since
+    if (c.flight.journal.empty() || settled_.contains(c.flight.journal)) continue;
     const JournalEntry obituary = c.obituary();
-    records[at].push_back(
+    by_journal[c.flight.journal].push_back(
         {c.flight.journal, c.flight.partition, journal_key(obituary), journal_value(obituary, {}), {}});
   }
-  for (const auto& [at, theirs] : records)
-    if (const auto written = at->produce(theirs); !written) return std::unexpected(written.error());
-  recorder_.forget_casualties();
+  Result<void> all;
+  for (const auto& [journal, obituaries] : by_journal) {
+    const auto at = broker_of(journal);
+    const auto written = at ? write(*at, obituaries) : Result<void>(std::unexpected(at.error()));
+    if (written)
+      settled_.insert(journal);
+    else
+      all = written;
+  }
+  if (all) recorder_.forget_casualties();
+  return all;
+}
+
+// Nobody: the journal was deleted since, or may not be looked at.
+Result<Broker*> Undertaker::broker_of(const std::string& journal) const {
+  Broker* at = nullptr;
+  for (const auto& [name, one] : brokers_) {
+    const auto there = one->describe(journal);
+    if (there) at = one.get();
+    if (!there && may_pass(there.error())) return std::unexpected(there.error());
+  }
+  return at;
+}
+
+// What is refused for good is dropped, each alone: a journal that was made anew may have fewer partitions, and what is
+// waited for in vain would keep every handler of this process from running.
+Result<void> Undertaker::write(Broker* at, const std::vector<Record>& obituaries) {
+  Error why{ErrorCode::kNotFound, "there is no such journal"};
+  if (at != nullptr) {
+    const auto written = at->produce(obituaries);
+    if (written) return {};
+    if (may_pass(written.error())) return std::unexpected(written.error());
+    why = written.error();
+  }
+  if (obituaries.size() > 1) {
+    for (const Record& one : obituaries)
+      if (const auto alone = write(at, {one}); !alone) return alone;
+    return {};
+  }
+  const Record& lost = obituaries.front();
+  log_.error("obituary_dropped", {{"journal", lost.topic}, {"partition", lost.partition->v}, {"why", why.message}});
   return {};
 }
 

@@ -33,6 +33,7 @@ Result<std::string> FileArchive::get(const std::string& name, std::size_t limit)
 Result<void> FileArchive::remove(const std::string& name) {
   if (!plain(name)) return fail(ErrorCode::kInvalid, "no name for an archive: " + name);
   std::error_code failed;
+  std::filesystem::remove(folder_ / (name + kUnfinished), failed);  // of a writer that died
   if (std::filesystem::remove(folder_ / name, failed)) return {};
   if (!failed) return fail(ErrorCode::kNotFound, "there is no " + (folder_ / name).string());
   return fail(ErrorCode::kUnavailable, "cannot delete " + (folder_ / name).string() + ": " + failed.message());

@@ -5,6 +5,7 @@
 #include "adapters/broker/embedded/embedded_member.h"
 #include "base/assert.h"
 #include "base/death_point.h"
+#include "base/thread_name.h"
 
 namespace bartleby::embedded {
 namespace {
@@ -90,6 +91,7 @@ void Writer::upkeep_now() {
 // ---- The thread --------------------------------------------------------------------------------------
 
 void Writer::run() {
+  name_thread("log writer");
   Lock lock(mutex_);
   for (;;) {
     const Instant now = options_.clock->now().steady;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory
 constexpr std::int64_t kDefaultMaxMessage = 1048588;
 constexpr std::chrono::seconds kReplicasKnown{1};  // how long it is believed who is in step
+constexpr std::chrono::minutes kStrict{2};
 constexpr Duration kReachLimit{2000};              // until a cluster counts as away
 constexpr std::chrono::seconds kReachAgain{1};     // until it is asked again
 constexpr std::chrono::seconds kAwayAgain{3};      // the same where it was away: each time somebody waits
@@ -30,12 +31,20 @@ std::optional<std::int64_t> number_in(const char* text) {
 }
 
 void take_setting(TopicSpec& spec, std::string_view name, const char* value) {
-  if (name == "cleanup.policy") spec.compacted = value != nullptr && std::string_view(value).contains("compact");
   const auto n = number_in(value);
   if (!n || *n < 0) return;  // -1: no limit
   if (name == "retention.ms") spec.retention = Duration(*n);
   if (name == "retention.bytes") spec.retention_bytes = static_cast<std::uint64_t>(*n);
   if (name == "max.message.bytes") spec.max_message = static_cast<std::size_t>(*n);
+}
+
+// Behind the settings: Kafka tells limits, its defaults at least, of topics too that keep the latest of each key for
+// ever.
+void take_policy(TopicSpec& spec, std::string_view policy) {
+  spec.compacted = policy.contains("compact");
+  if (policy.contains("delete")) return;
+  spec.retention.reset();
+  spec.retention_bytes.reset();
 }
 
 // What `max_message` leaves to the batch a record is in is ours to add: people count what they send.
@@ -54,6 +63,13 @@ std::vector<std::pair<std::string, std::string>> settings_of(const TopicSpec& sp
   if (!spec.compression.empty()) all.emplace_back("compression.type", spec.compression);
   if (spec.retention_bytes) all.emplace_back("retention.bytes", std::to_string(*spec.retention_bytes));
   return all;
+}
+
+// -1: as many copies as the cluster makes by default.
+int copies_of(const TopicSpec& spec, std::int32_t brokers, std::int32_t usual) {
+  const std::int32_t least = spec.least_replicas > std::max(usual, 1) ? spec.least_replicas : 0;
+  const std::int32_t wanted = spec.replicas > 0 ? spec.replicas : least;
+  return wanted > 0 ? std::clamp(wanted, 1, std::max(brokers, 1)) : -1;
 }
 
 // Errors of single topics in the answer to an order about several.
@@ -96,6 +112,7 @@ AdminOptionsPtr Admin::admin_options(rd_kafka_admin_op_t op, std::uint64_t numbe
   std::array<char, 256> text{};
   rd_kafka_AdminOptions_set_request_timeout(made.get(), milliseconds(options_->request_limit), text.data(),
                                             text.size());
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number that comes back, followed by nobody
   rd_kafka_AdminOptions_set_opaque(made.get(), reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
   return made;
 }
@@ -146,15 +163,54 @@ Result<std::map<std::string, Admin::Layout>> Admin::partitions(const std::option
     if (t.err != RD_KAFKA_RESP_ERR_NO_ERROR || (!topic && std::string_view(t.topic).starts_with("__"))) continue;
     Layout& layout = found[t.topic];
     layout.partitions = t.partition_cnt;
-    layout.in_step.resize(static_cast<std::size_t>(t.partition_cnt));
-    for (const rd_kafka_metadata_partition_t& p : std::span(t.partitions, layout.in_step.size()))
-      if (p.id >= 0 && p.id < t.partition_cnt) layout.in_step[static_cast<std::size_t>(p.id)] = p.isr_cnt;
+    layout.copies.resize(static_cast<std::size_t>(t.partition_cnt));
+    for (const rd_kafka_metadata_partition_t& p : std::span(t.partitions, layout.copies.size())) {
+      layout.replicas = std::max(layout.replicas, p.replica_cnt);
+      if (p.id >= 0 && p.id < t.partition_cnt)
+        layout.copies[static_cast<std::size_t>(p.id)] = {.all = p.replica_cnt,
+                                                         .in_step = p.leader < 0 ? 0 : p.isr_cnt};
+    }
   }
   if (topic && found.empty()) return fail(ErrorCode::kNotFound, "no such topic: " + *topic);
   return found;
 }
 
-Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, Layout>& topics) {
+void Admin::take_settings(Known& known, const rd_kafka_ConfigResource_t* told) {
+  std::string_view policy = "delete";
+  std::size_t count = 0;
+  const rd_kafka_ConfigEntry_t** entries = rd_kafka_ConfigResource_configs(told, &count);
+  for (const rd_kafka_ConfigEntry_t* entry : std::span(entries, count)) {
+    const std::string_view setting = rd_kafka_ConfigEntry_name(entry);
+    const char* value = rd_kafka_ConfigEntry_value(entry);
+    take_setting(known.spec, setting, value);
+    const auto n = number_in(value);
+    if (setting == "min.insync.replicas") known.needed = static_cast<std::int32_t>(n.value_or(1));
+    if (setting == "segment.bytes" && n && *n > 0) known.segment = static_cast<std::uint64_t>(*n);
+    if (setting == "cleanup.policy" && value != nullptr) policy = value;
+  }
+  take_policy(known.spec, policy);
+}
+
+// Who may not read settings works with the defaults, and says so; an error that may be over soon is none of those.
+void Admin::take_told(std::map<std::string, Known>& specs, const rd_kafka_ConfigResource_t* told) {
+  const auto at = specs.find(rd_kafka_ConfigResource_name(told));
+  if (at == specs.end()) return;
+  switch (const rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(told)) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR:
+      return take_settings(at->second, told);
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+      specs.erase(at);
+      return;
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+      at->second.spec.hidden = true;
+      return;
+    default:
+      at->second.unread = Error{code_of(err), "Kafka: settings of topic " + at->first + ": " + rd_kafka_err2str(err)};
+  }
+}
+
+Result<std::vector<Admin::Known>> Admin::with_settings(const std::map<std::string, Layout>& topics) {
   std::map<std::string, Known> specs;
   std::vector<ResourcePtr> owned;
   std::vector<rd_kafka_ConfigResource_t*> asked;
@@ -162,8 +218,9 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
     TopicSpec spec;
     spec.name = name;
     spec.partitions = layout.partitions;
+    spec.replicas = layout.replicas;
     spec.max_message = kDefaultMaxMessage;
-    specs[name] = {Clock::now(), std::move(spec), layout.in_step, 1, std::nullopt};
+    specs[name] = {Clock::now(), std::move(spec), layout.copies, 1, std::nullopt, std::nullopt};
     asked.push_back(owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name.c_str())).get());
   }
   if (!asked.empty()) {
@@ -175,29 +232,13 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
     std::size_t count = 0;
     const rd_kafka_ConfigResource_t** resources =
         rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const rd_kafka_resp_err_t err = rd_kafka_ConfigResource_error(resources[i]);
-      const char* name = rd_kafka_ConfigResource_name(resources[i]);
-      if (err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) specs.erase(name);
-      if (err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;  // who may not read settings works with the defaults
-      std::size_t settings = 0;
-      const rd_kafka_ConfigEntry_t** entries = rd_kafka_ConfigResource_configs(resources[i], &settings);
-      for (std::size_t k = 0; k < settings; ++k) {
-        const std::string_view setting = rd_kafka_ConfigEntry_name(entries[k]);
-        const char* value = rd_kafka_ConfigEntry_value(entries[k]);
-        take_setting(specs[name].spec, setting, value);
-        if (setting == "min.insync.replicas")
-          specs[name].needed = static_cast<std::int32_t>(number_in(value).value_or(1));
-        if (const auto n = number_in(value); setting == "segment.bytes" && n && *n > 0)
-          specs[name].segment = static_cast<std::uint64_t>(*n);
-      }
-    }
+    for (const rd_kafka_ConfigResource_t* told : std::span(resources, count)) take_told(specs, told);
   }
-  std::vector<TopicSpec> all;
+  std::vector<Known> all;
   const std::lock_guard lock(mutex_);
   for (auto& [name, known] : specs) {
-    all.push_back(known.spec);
-    if (known_.size() < kTopicsKnown || known_.contains(name)) known_[name] = std::move(known);
+    all.push_back(known);
+    if (!known.unread && (known_.size() < kTopicsKnown || known_.contains(name))) known_[name] = std::move(known);
   }
   return all;
 }
@@ -205,7 +246,11 @@ Result<std::vector<TopicSpec>> Admin::with_settings(const std::map<std::string, 
 Result<std::vector<TopicSpec>> Admin::topics() {
   const auto found = partitions(std::nullopt);
   if (!found) return std::unexpected(found.error());
-  return with_settings(*found);
+  const auto known = with_settings(*found);
+  if (!known) return std::unexpected(known.error());
+  std::vector<TopicSpec> all;
+  for (const Known& one : *known) all.push_back(one.spec);
+  return all;
 }
 
 Result<std::vector<TopicSpec>> Admin::topic_names() {
@@ -228,7 +273,8 @@ Result<TopicSpec> Admin::describe(const std::string& topic) {
   auto all = with_settings(*found);
   if (!all) return std::unexpected(all.error());
   if (all->empty()) return fail(ErrorCode::kNotFound, "no such topic: " + topic);
-  return std::move(all->front());
+  if (all->front().unread) return std::unexpected(*all->front().unread);
+  return std::move(all->front().spec);
 }
 
 Result<TopicSpec> Admin::known(const std::string& topic) {
@@ -246,10 +292,13 @@ Result<bool> Admin::short_of_replicas(const std::string& topic, std::optional<Pa
       const std::lock_guard lock(mutex_);
       const auto at = known_.find(topic);
       const bool there = at != known_.end() && (asked || Clock::now() - at->second.read < kReplicasKnown);
-      if (there && partition && static_cast<std::size_t>(partition->v) < at->second.in_step.size())
-        return at->second.in_step[static_cast<std::size_t>(partition->v)] < at->second.needed;
-      if (there || asked)
-        return there && std::ranges::any_of(at->second.in_step, [&](auto n) { return n < at->second.needed; });
+      // A partition with fewer copies than are asked for takes records when all of them are in step: brokers since 3.7.
+      const auto wanting = [&](const Copies& c) {
+        return c.in_step < (Clock::now() < strict_until_ ? at->second.needed : std::min(at->second.needed, c.all));
+      };
+      if (there && partition && static_cast<std::size_t>(partition->v) < at->second.copies.size())
+        return wanting(at->second.copies[static_cast<std::size_t>(partition->v)]);
+      if (there || asked) return there && std::ranges::any_of(at->second.copies, wanting);
     }
     if (const auto read = describe(topic); !read) return std::unexpected(read.error());
   }
@@ -262,31 +311,59 @@ std::optional<std::uint64_t> Admin::most_bytes(const std::string& topic) {
   return *at->second.spec.retention_bytes + *at->second.segment;
 }
 
+void Admin::not_taken(const std::string& topic) {
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find(topic);
+  if (at == known_.end()) return;
+  const auto few = [&](const Copies& c) { return c.in_step == c.all && c.all < at->second.needed; };
+  if (std::ranges::any_of(at->second.copies, few)) strict_until_ = Clock::now() + kStrict;
+}
+
 void Admin::forget(const std::string& topic) {
   const std::lock_guard lock(mutex_);
   known_.erase(topic);
 }
 
-Result<std::int32_t> Admin::brokers() {
+Result<Admin::Brokers> Admin::brokers() {
   const rd_kafka_metadata_t* read = nullptr;
   const rd_kafka_resp_err_t err =
       rd_kafka_metadata(handle_.get(), 0, nullptr, &read, milliseconds(options_->request_limit));
   const MetadataPtr metadata(read);
   if (err != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of(err, "Kafka: " + options_->bootstrap);
-  return metadata->broker_cnt;
+  return Brokers{metadata->broker_cnt, metadata->broker_cnt > 1 ? usual_replicas(metadata->brokers[0].id) : 1};
+}
+
+// Whoever may not know it does without.
+std::int32_t Admin::usual_replicas(std::int32_t broker) {
+  const ResourcePtr asked(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, std::to_string(broker).c_str()));
+  rd_kafka_ConfigResource_t* one = asked.get();
+  const QueuePtr queue = new_queue();
+  rd_kafka_DescribeConfigs(handle_.get(), &one, 1, admin_options(RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS).get(), queue.get());
+  const auto event = answer(queue.get(), "settings of a broker");
+  if (!event) return 0;
+  std::size_t count = 0;
+  const auto** told =
+      rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event->get()), &count);
+  if (count != 1 || rd_kafka_ConfigResource_error(told[0]) != RD_KAFKA_RESP_ERR_NO_ERROR) return 0;
+  const rd_kafka_ConfigEntry_t** entries = rd_kafka_ConfigResource_configs(told[0], &count);
+  for (const rd_kafka_ConfigEntry_t* entry : std::span(entries, count))
+    if (std::string_view(rd_kafka_ConfigEntry_name(entry)) == "default.replication.factor")
+      return static_cast<std::int32_t>(number_in(rd_kafka_ConfigEntry_value(entry)).value_or(0));
+  return 0;
 }
 
 Result<void> Admin::create(const std::vector<TopicSpec>& wanted) {
-  Result<std::int32_t> brokers = 0;
-  if (std::ranges::any_of(wanted, [](const TopicSpec& spec) { return spec.replicas > 0; })) brokers = this->brokers();
+  Result<Brokers> brokers = Brokers{};
+  const auto chooses = [](const TopicSpec& spec) { return spec.replicas > 0 || spec.least_replicas > 1; };
+  if (std::ranges::any_of(wanted, chooses)) brokers = this->brokers();
   if (!brokers) return std::unexpected(brokers.error());
   std::vector<NewTopicPtr> owned;
   std::vector<rd_kafka_NewTopic_t*> all;
   for (const TopicSpec& spec : wanted) {
     std::array<char, 256> text{};
-    // -1: as many copies as the cluster makes by default.
-    const int copies = spec.replicas > 0 ? std::clamp(spec.replicas, 1, std::max(*brokers, 1)) : -1;
-    NewTopicPtr topic(rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions, copies, text.data(), text.size()));
+    NewTopicPtr topic(rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions,
+                                            copies_of(spec, brokers->up, brokers->usual_replicas), text.data(),
+                                            text.size()));
     if (!topic) return fail(ErrorCode::kInvalid, "Kafka: topic " + spec.name + ": " + text.data());
     for (const auto& [name, value] : settings_of(spec))
       rd_kafka_NewTopic_set_config(topic.get(), name.c_str(), value.c_str());
@@ -330,6 +407,7 @@ Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wante
     if (spec.partitions < 1) return fail(ErrorCode::kInvalid, "a topic has at least one partition: " + spec.name);
     TopicSpec& whole = specs.try_emplace(spec.name, spec).first->second;
     whole.partitions = std::max(whole.partitions, spec.partitions);
+    whole.least_replicas = std::max(whole.least_replicas, spec.least_replicas);
   }
   std::vector<TopicSpec> missing, small;
   for (const auto& [name, spec] : specs) {

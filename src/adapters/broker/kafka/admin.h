@@ -15,17 +15,12 @@
 #include <vector>
 
 #include "adapters/broker/kafka/handles.h"
+#include "adapters/broker/kafka/topic_watch.h"
 #include "ports/broker.h"
 
 namespace bartleby::kafka {
 
 enum class End : std::uint8_t { kStart, kStable, kHighWatermark };
-
-// A topic that is there. Whoever deletes it and makes it anew gets another id.
-struct TopicLook {
-  std::string id;
-  std::int32_t partitions = 0;
-};
 
 class Admin {
  public:
@@ -40,6 +35,7 @@ class Admin {
   // ---- Topics
   Result<std::vector<TopicSpec>> topics();
   Result<std::vector<TopicSpec>> topic_names();  // without their settings: one question for all
+  Result<std::map<std::string, std::string>> topic_ids(const std::vector<std::string>& topics);
   Result<TopicSpec> describe(const std::string& topic);
   Result<std::vector<TopicSpec>> ensure(const std::vector<TopicSpec>& wanted);
   // The same as `describe`, from memory where that is not too old.
@@ -47,6 +43,9 @@ class Admin {
   void forget(const std::string& topic);
   // A partition of it, or this one, has fewer replicas in step than it needs to take a record.
   Result<bool> short_of_replicas(const std::string& topic, std::optional<Partition> partition);
+  // A record for it was not taken in time: where it has fewer copies than it needs, as far as is remembered, an older
+  // broker wants them all, and for a while nothing is sent to such a topic.
+  void not_taken(const std::string& topic);
   // A partition's log is not larger, as far as is remembered: its retention by size and a segment. Never asks.
   std::optional<std::uint64_t> most_bytes(const std::string& topic);
   // Those that we may not write to.
@@ -88,16 +87,22 @@ class Admin {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Copies {  // of a partition
+    std::int32_t all = 0;
+    std::int32_t in_step = 0;
+  };
   struct Layout {
     std::int32_t partitions = 0;
-    std::vector<std::int32_t> in_step;  // replicas, by partition
+    std::int32_t replicas = 0;   // of the partition that has most
+    std::vector<Copies> copies;  // by partition
   };
   struct Known {
     Clock::time_point read;
     TopicSpec spec;
-    std::vector<std::int32_t> in_step;
+    std::vector<Copies> copies;
     std::int32_t needed = 1;               // in step
     std::optional<std::uint64_t> segment;  // bytes
+    std::optional<Error> unread;           // why its settings are not known now
   };
 
   AdminOptionsPtr admin_options(rd_kafka_admin_op_t op, std::uint64_t number = 0) const;
@@ -109,8 +114,15 @@ class Admin {
   Result<EventPtr> answer(rd_kafka_queue_t* queue, const std::string& what) const;
   // Partitions of a topic, or of all that are not Kafka's own.
   Result<std::map<std::string, Layout>> partitions(const std::optional<std::string>& topic);
-  Result<std::vector<TopicSpec>> with_settings(const std::map<std::string, Layout>& topics);
-  Result<std::int32_t> brokers();  // that are up
+  static void take_settings(Known& known, const rd_kafka_ConfigResource_t* told);
+  static void take_told(std::map<std::string, Known>& specs, const rd_kafka_ConfigResource_t* told);
+  Result<std::vector<Known>> with_settings(const std::map<std::string, Layout>& topics);
+  struct Brokers {
+    std::int32_t up = 0;
+    std::int32_t usual_replicas = 0;  // 0: they do not tell
+  };
+  Result<Brokers> brokers();
+  std::int32_t usual_replicas(std::int32_t broker);
   Result<std::vector<std::string>> list_groups();
   Result<std::map<std::string, std::set<std::string>>> read_groups();  // by topic
   Result<void> create(const std::vector<TopicSpec>& wanted);
@@ -118,7 +130,8 @@ class Admin {
 
   const std::unique_ptr<const Options> options_;
   HandlePtr handle_;
-  std::mutex mutex_;  // of `known_`
+  std::mutex mutex_;  // of `known_` and `strict_until_`
+  Clock::time_point strict_until_;
   std::map<std::string, Known> known_;
   std::mutex reaching_;  // of the next block
   Clock::time_point reached_at_{};

@@ -195,6 +195,20 @@ Result<std::map<std::string, std::optional<TopicLook>>> Admin::topics_told(rd_ka
   return found;
 }
 
+Result<std::map<std::string, std::string>> Admin::topic_ids(const std::vector<std::string>& topics) {
+  std::map<std::string, std::string> ids;
+  if (topics.empty()) return ids;
+  const QueuePtr queue = new_queue();
+  ask_topics(queue.get(), 0, topics);
+  const auto event = answer(queue.get(), "ids of topics");
+  if (!event) return std::unexpected(event.error());
+  const auto told = topics_told(event->get());
+  if (!told) return std::unexpected(told.error());
+  for (const auto& [topic, look] : *told)
+    if (look) ids[topic] = look->id;
+  return ids;
+}
+
 Result<void> Admin::remove(const std::string& topic) {
   const DeleteTopicPtr asked(rd_kafka_DeleteTopic_new(topic.c_str()));
   const QueuePtr queue = new_queue();

@@ -19,6 +19,7 @@ void logged(const rd_kafka_t* rk, int level, const char* facility, const char* t
   if (options == nullptr || !options->log) return;
   try {
     options->log(level, std::string(facility) + ": " + text);
+    // NOLINTNEXTLINE(bugprone-empty-catch)
   } catch (...) {  // a line that cannot be logged must not end librdkafka's thread
   }
 }
@@ -50,7 +51,7 @@ Result<HandlePtr> make_handle(rd_kafka_type_t type, const Options& options, cons
   std::array<char, 512> text{};
   HandlePtr made(rd_kafka_new(type, conf.get(), text.data(), text.size()));
   if (!made) return fail(ErrorCode::kInvalid, std::string("Kafka: ") + text.data());
-  conf.release();  // it belongs to the handle now
+  static_cast<void>(conf.release());  // it belongs to the handle now
   return made;
 }
 

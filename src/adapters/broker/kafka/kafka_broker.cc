@@ -104,6 +104,10 @@ Result<std::optional<Offset>> KafkaBroker::first_at(const TopicPartition& tp, Ti
 
 Result<std::vector<TopicSpec>> KafkaBroker::topic_names() { return admin_->topic_names(); }
 
+Result<std::map<std::string, std::string>> KafkaBroker::topic_ids(const std::vector<std::string>& topics) {
+  return admin_->topic_ids(topics);
+}
+
 Result<void> KafkaBroker::commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) {
   return admin_->commit(group, offsets);
 }
@@ -214,11 +218,12 @@ Result<std::vector<Written>> KafkaBroker::produce_with(const std::vector<Record>
   order.group.reset(rd_kafka_consumer_group_metadata_new(cursor.group.c_str()));
   WriteReport report = movers_.at(cursor.group).write(order);
   if (report.answer.result == WriteResult::kDone) return std::move(report.written);
+  // The next one takes the id before it reads the cursor; this one might take it back from somebody who has moved it.
+  movers_.erase(cursor.group);
   if (!report.answer.refused.empty()) {
     const RefusedRecord& first = report.answer.refused.front();
     return refused(first.why, records[first.index].topic);
   }
-  movers_.erase(cursor.group);  // the next one ends what may be open
   if (report.shut_out) return fail(ErrorCode::kFenced, "another process moves the cursor of " + cursor.group);
   return fail(ErrorCode::kUnavailable,
               "Kafka: the cursor of " + cursor.group + ": " + (report.message.empty() ? "no answer" : report.message));

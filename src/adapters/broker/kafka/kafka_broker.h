@@ -21,10 +21,11 @@
 #include "ports/broker.h"
 #include "ports/group_look.h"
 #include "ports/log_look.h"
+#include "ports/topic_ids.h"
 
 namespace bartleby::kafka {
 
-class KafkaBroker : public Broker, public GroupLook, public LogLook {
+class KafkaBroker : public Broker, public GroupLook, public LogLook, public TopicIds {
  public:
   // Fails with kInvalid when librdkafka does not take the properties, or one of them holds a guarantee.
   static Result<std::unique_ptr<KafkaBroker>> open(Options options);
@@ -60,6 +61,9 @@ class KafkaBroker : public Broker, public GroupLook, public LogLook {
   std::map<TopicPartition, Offset> ends_now(const std::vector<TopicPartition>& tps, Duration limit) override;
   Result<std::optional<Offset>> first_at(const TopicPartition& tp, Timestamp time) override;
   Result<std::vector<TopicSpec>> topic_names() override;
+
+  // ---- TopicIds
+  Result<std::map<std::string, std::string>> topic_ids(const std::vector<std::string>& topics) override;
 
   // ---- For tests: members must be of this broker.
   Admin& admin() { return *admin_; }

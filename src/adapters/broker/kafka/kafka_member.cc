@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/thread_name.h"
 
 namespace bartleby::kafka {
 namespace {
@@ -41,7 +42,7 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
     : admin_(std::move(admin)),
       spec_(std::move(spec)),
       transactional_id_(std::move(transactional_id)),
-      transactions_(admin_, transactional_id_),
+      transactions_(admin_, transactional_id_, spec_.group),
       fences_([this](const std::string& writer) { return fence(*admin_, writer).has_value(); },
               [this](std::uint64_t request, bool answered) { push(WriterFenced{request, answered}); }) {
   bell_.ring = [this] {
@@ -54,9 +55,13 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
 Result<void> KafkaMember::open() {
   Properties ours = reader_properties();
   ours.emplace_back("group.id", spec_.group);
-  ours.emplace_back("queued.min.messages", "20000");
-  ours.emplace_back("queued.max.messages.kbytes", "2048");
+  // Of each partition: read ahead while the broker is asked for more. With less the worker stands still meanwhile.
+  ours.emplace_back("queued.min.messages", "100000");
+  ours.emplace_back("queued.max.messages.kbytes", "8192");
   ours.emplace_back("fetch.queue.backoff.ms", "5");
+  // A partition that has enough is left out of a question, and if the others are at their ends the broker waits with
+  // its answer: for so long nothing of that one comes, however soon it is through.
+  ours.emplace_back("fetch.wait.max.ms", "50");
   if (admin_->options().consumer_protocol) {
     ours.emplace_back("group.protocol", "consumer");  // the session is the broker's setting then
   } else {
@@ -320,6 +325,7 @@ void KafkaMember::set_skip(std::int64_t offsets) {
 // ---- The I/O thread ------------------------------------------------------------------------------------
 
 void KafkaMember::work() {
+  name_thread("kafka " + spec_.group);
   std::deque<Task> tasks;
   for (;;) {
     {
@@ -359,10 +365,10 @@ void KafkaMember::rest(bool busy) {
   io_wake_.wait_for(lock, kLongestRest, [this] { return ending_ || rung_ || !tasks_.empty(); });
 }
 
-void KafkaMember::failed(bool shut_out, std::string message) {
+void KafkaMember::failed(bool shut_out, std::string message, bool topic_made_anew) {
   if (!alive_) return;
   alive_ = false;
-  push(MemberFailed{shut_out, std::move(message)});
+  push(MemberFailed{shut_out, std::move(message), topic_made_anew});
   close_group();
 }
 

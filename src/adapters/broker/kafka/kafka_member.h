@@ -4,8 +4,8 @@
 // order of asking, takes librdkafka's events, and puts ours where `poll` finds them. More threads make the calls that
 // block: one writes, a few fence. A partition has a queue of its own, which is not served while it is closed or
 // not polled: nothing is paused, and what is buffered is one slice here and librdkafka's own limit there. It fails
-// (`MemberFailed`) when another writer uses its transactional id, when the cluster will not have it, when messages
-// that are in the log were not read, and when a topic was deleted and made anew.
+// (`MemberFailed`) when another writer uses the id that it writes under, when the cluster will not have it, when
+// messages that are in the log were not read, and when a topic was deleted and made anew.
 #pragma once
 
 #include <atomic>
@@ -149,9 +149,10 @@ class KafkaMember : public Member {
   void do_resolve(WriteSerial serial);
   void look_at_topics();
   void topics_read(rd_kafka_event_t* event);
+  bool reads(const std::string& topic) const;
   std::vector<TopicPartition> lose_topic(const std::string& topic);
   void set_back(std::vector<TopicPartition> tps, std::string why, int tries);
-  void failed(bool shut_out, std::string message);
+  void failed(bool shut_out, std::string message, bool topic_made_anew = false);
   void look_at_limits();
   void close_group();
 
@@ -195,9 +196,7 @@ class KafkaMember : public Member {
   Clock::time_point next_topics_look_{};
   bool topics_asked_ = false;
   bool topics_known_ = false;  // nothing is read before
-  std::map<std::string, std::string> topic_ids_;
-  std::map<std::string, int> not_found_;  // how often in a row
-  std::set<std::string> away_;            // given up, and the group may not know
+  TopicWatch topic_watch_;
   bool alive_ = true;
   bool joined_ = false;
   Clock::time_point began_ = Clock::now();

@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTopicsFirst{100};  // between looks that were not answered at all
 constexpr std::chrono::milliseconds kTopicsLook{2000};
-constexpr int kNotFound = 3;  // looks until a topic counts as gone: not every broker knows of a new one at once
-constexpr int kTries = 5;     // to set offsets back
+constexpr int kTries = 5;  // to set offsets back
 
 }  // namespace
 
@@ -40,35 +39,31 @@ void KafkaMember::topics_read(rd_kafka_event_t* event) {
   if (!told) return;
   topics_known_ = true;
   std::vector<TopicPartition> back;  // of all of them in one write: after it this member is over
-  std::string why;
+  std::string anew, why;
   for (const auto& [topic, look] : *told) {
-    if (!look) {
-      // A write that names its offset is retried until its time is over, and the others' offsets with it.
-      if (++not_found_[topic] == kNotFound && !lose_topic(topic).empty()) {
-        away_.insert(topic);
-        if (admin_->options().log) admin_->options().log(4, "topic " + topic + " is gone; its partitions are given up");
-      }
-      continue;
-    }
-    not_found_.erase(topic);
-    std::string& id = topic_ids_[topic];
-    const bool anew = !id.empty() && !look->id.empty() && id != look->id;
-    if (!look->id.empty()) id = look->id;
-    std::vector<TopicPartition> tps;
-    if (anew) tps = lose_topic(topic);
+    const TopicTurn turn = topic_watch_.look(topic, look);
+    // A write that names an offset of one that is gone is retried until its time is over, and the others' with it.
+    if (turn == TopicTurn::kGone && !lose_topic(topic).empty() && admin_->options().log)
+      admin_->options().log(4, words_of(turn, topic));
     // Gone and back between two looks of librdkafka: it would never give us these again.
-    if (away_.erase(topic) > 0)
-      std::ranges::copy_if(attached_, std::back_inserter(tps),
-                           [&](const TopicPartition& tp) { return tp.topic == topic; });
-    if (tps.empty()) continue;
-    why = "topic " + topic + " was deleted and made anew; it is read from its beginning";
+    if (turn == TopicTurn::kBack && reads(topic)) why = words_of(turn, topic);
+    if (turn != TopicTurn::kAnew) continue;
+    // Whether or not the group has noticed before: whoever joins next tells where it begins.
+    anew = words_of(turn, topic);
+    std::vector<TopicPartition> tps = lose_topic(topic);
+    std::ranges::copy_if(attached_, std::back_inserter(tps), [&](const auto& tp) { return tp.topic == topic; });
     std::erase_if(tps, [&](const TopicPartition& tp) { return tp.partition.v >= look->partitions; });
-    if (anew) back.insert(back.end(), tps.begin(), tps.end());
+    back.insert(back.end(), tps.begin(), tps.end());
   }
   std::ranges::sort(back);
   back.erase(std::ranges::unique(back).begin(), back.end());
-  if (!back.empty()) return set_back(std::move(back), why, kTries);
+  if (!back.empty()) return set_back(std::move(back), anew, kTries);
+  if (!anew.empty()) return failed(false, anew, true);
   if (!why.empty()) failed(false, why);
+}
+
+bool KafkaMember::reads(const std::string& topic) const {
+  return std::ranges::any_of(attached_, [&](const TopicPartition& tp) { return tp.topic == topic; });
 }
 
 std::vector<TopicPartition> KafkaMember::lose_topic(const std::string& topic) {
@@ -90,13 +85,13 @@ void KafkaMember::set_back(std::vector<TopicPartition> tps, std::string why, int
   reset->group.reset(rd_kafka_consumer_group_metadata(consumer_.get()));
   // Whoever is out of the group may not move what another owns now.
   if (!reset->group || rd_kafka_consumer_group_metadata_generation_id(reset->group.get()) < 1)
-    return failed(false, why + ", unless its offset was committed again meanwhile: look at the group's offsets");
+    return failed(false, why + ", unless its offset was committed again meanwhile: look at the group's offsets", true);
   writer_.post([this, reset, tps = std::move(tps), why = std::move(why), tries]() mutable {
     const bool done = transactions_.write(*reset).answer.result == WriteResult::kDone;
     this->order([this, tps = std::move(tps), why = std::move(why), tries, done]() mutable {
       if (!done && tries > 1) return set_back(std::move(tps), std::move(why), tries - 1);
-      failed(false,
-             done ? why : why + ", unless its offset was committed again meanwhile: look at the group's offsets");
+      failed(false, done ? why : why + ", unless its offset was committed again meanwhile: look at the group's offsets",
+             true);
     });
   });
 }

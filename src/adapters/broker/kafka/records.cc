@@ -71,10 +71,11 @@ rd_kafka_resp_err_t hand_over(rd_kafka_t* producer, const Record& record, std::u
   all[4].u.mem.ptr = record.value ? const_cast<char*>(record.value->data()) : nullptr;
   all[4].u.mem.size = record.value ? record.value->size() : 0;
   all[5].u.headers = headers.get();
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number that comes back, followed by nobody
   all[6].u.ptr = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
   const ErrorPtr error(rd_kafka_produceva(producer, all.data(), all.size()));
   if (error) return rd_kafka_error_code(error.get());
-  headers.release();  // they belong to the message now
+  static_cast<void>(headers.release());  // they belong to the message now
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/thread_name.h"
+
 namespace bartleby::kafka {
 
 class TaskThread {
@@ -29,6 +31,7 @@ class TaskThread {
 
  private:
   void work(const std::stop_token& stopping) {
+    name_thread("kafka calls");
     std::unique_lock lock(mutex_);
     while (changed_.wait(lock, stopping, [this] { return !tasks_.empty(); }) && !stopping.stop_requested()) {
       auto task = std::move(tasks_.front());

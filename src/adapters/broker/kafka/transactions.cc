@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kBatchBytes = 1000000;  // of the producer; topics that allow less get smaller batches
 constexpr std::size_t kMetadataUnits = 4096;  // the broker's limit, in UTF-16 units
 constexpr Duration kReplyAwaited{500};        // of a write that a test holds open
+constexpr Duration kSoon{2000};               // an id is to be had, or it is not
 
 Result<HandlePtr> make_producer(const Options& options, const std::string& transactional_id) {
   const Properties ours = {{"transactional.id", transactional_id},
@@ -31,10 +32,10 @@ Result<HandlePtr> make_producer(const Options& options, const std::string& trans
                      [](rd_kafka_conf_t* conf) { rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR); });
 }
 
-Result<HandlePtr> take_id(const Options& options, const std::string& transactional_id) {
+Result<HandlePtr> take_id(const Options& options, const std::string& transactional_id, Duration limit) {
   auto producer = make_producer(options, transactional_id);
   if (!producer) return producer;
-  const ErrorPtr error(rd_kafka_init_transactions(producer->get(), static_cast<int>(options.request_limit.count())));
+  const ErrorPtr error(rd_kafka_init_transactions(producer->get(), static_cast<int>(limit.count())));
   if (error)
     return fail(code_of(rd_kafka_error_code(error.get())),
                 "Kafka: transactions of " + transactional_id + ": " + rd_kafka_error_string(error.get()));
@@ -87,13 +88,13 @@ bool compressed(const Options& options) {
 }  // namespace
 
 Result<void> fence(const Admin& admin, const std::string& transactional_id) {
-  const auto taken = take_id(admin.options(), transactional_id);
+  const auto taken = take_id(admin.options(), transactional_id, admin.options().request_limit);
   if (!taken) return std::unexpected(taken.error());
   return {};
 }
 
-Transactions::Transactions(std::shared_ptr<Admin> admin, std::string transactional_id)
-    : admin_(std::move(admin)), id_(std::move(transactional_id)) {}
+Transactions::Transactions(std::shared_ptr<Admin> admin, std::string transactional_id, std::string group)
+    : admin_(std::move(admin)), first_id_(std::move(transactional_id)), group_(std::move(group)), id_(first_id_) {}
 
 Transactions::Step Transactions::step_of(rd_kafka_error_t* raw) {
   const ErrorPtr error(raw);
@@ -108,17 +109,41 @@ int Transactions::left(Deadline deadline) const {
 }
 
 Result<void> Transactions::renew() {
-  reports_.reset();
-  producer_.reset();
+  drop();
   const int soon = static_cast<int>(admin_->options().message_limit.count());
   if (held_ && late_ && late_requests_++ % 2 == 0) step_of(rd_kafka_commit_transaction(held_.get(), soon));
-  auto taken = take_id(admin_->options(), id_);
+  auto taken = take_id(admin_->options(), id_, admin_->options().request_limit);
+  if (!taken && taken.error().code == ErrorCode::kUnavailable && !group_.empty()) {
+    auto another = take_another(taken.error().message);
+    if (another) taken = std::move(another);
+  }
   if (!taken) return std::unexpected(taken.error());
   if (held_ && late_) step_of(rd_kafka_commit_transaction(held_.get(), soon));
   held_.reset();
   producer_ = std::move(*taken);
   reports_.reset(rd_kafka_queue_get_main(producer_.get()));
   return {};
+}
+
+// The end of a transaction is decided once, and then written to each of its partitions; the id is not free before all
+// of them have it. A dlq whose replicas are gone keeps it for as long as they are, and with it everything else that is
+// to be written. So where another id can be had, and ours cannot even then, that one is taken. What was open is decided
+// or will be given up, and as long as it is not, its offsets are pending: they are asked for first. Under each id
+// something must have been written before the next: ids are not used up by a cluster that takes nothing.
+Result<HandlePtr> Transactions::take_another(const std::string& why) {
+  const Options& options = admin_->options();
+  if (!id_written_) return fail(ErrorCode::kUnavailable, why);
+  const std::string other = first_id_ + "." + std::to_string(ids_ + 1);
+  auto taken = take_id(options, other, kSoon);
+  if (!taken) return taken;
+  if (auto ours = take_id(options, id_, kSoon)) return ours;  // everything was away for a while
+  const std::vector<TopicPartition> tps(open_tps_.begin(), open_tps_.end());
+  if (const auto stable = admin_->group_offsets(group_, tps); !stable) return std::unexpected(stable.error());
+  if (options.log) options.log(4, why + ": the end of its last transaction may be held up; writes go on as " + other);
+  id_ = other;
+  id_written_ = false;
+  ++ids_;
+  return taken;
 }
 
 // ---- One write -----------------------------------------------------------------------------------------
@@ -135,8 +160,7 @@ WriteReport Transactions::report(const WriteOrder& order, WriteResult result,
 }
 
 WriteReport Transactions::in_doubt(const WriteOrder& order) {
-  reports_.reset();
-  producer_.reset();
+  drop();
   return report(order, WriteResult::kUnknown);
 }
 
@@ -144,16 +168,10 @@ WriteReport Transactions::in_doubt(const WriteOrder& order) {
 WriteReport Transactions::gone_wrong(const WriteOrder& order, const Step& step) {
   WriteReport made = report(order, WriteResult::kNotDone);
   made.message = step.text;
-  std::array<char, 512> text{};
   rd_kafka_resp_err_t why = step.code;
-  if (producer_) {
-    const rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(producer_.get(), text.data(), text.size());
-    if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      why = fatal;
-      made.message = text.data();
-      reports_.reset();
-      producer_.reset();
-    }
+  if (const rd_kafka_resp_err_t fatal = fatal_error(&made.message); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    why = fatal;
+    drop();
   }
   made.shut_out = fenced(why) && !producer_;
   made.failed = made.shut_out || why == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
@@ -161,7 +179,6 @@ WriteReport Transactions::gone_wrong(const WriteOrder& order, const Step& step) 
 }
 
 WriteReport Transactions::write(const WriteOrder& order) {
-  const Deadline deadline = Clock::now() + admin_->options().write_limit;
   deliveries_.assign(order.records.size(), {});
   waiting_ = 0;
   ++number_;
@@ -177,6 +194,8 @@ WriteReport Transactions::write(const WriteOrder& order) {
       return failed;
     }
 
+  for (const CommittedOffset& o : order.offsets) open_tps_.insert(o.tp);
+  const Deadline deadline = Clock::now() + admin_->options().write_limit;
   if (const Step begun = step_of(rd_kafka_begin_transaction(producer_.get())); !begun.well())
     return gone_wrong(order, begun);
   Step step = send(order, deadline);
@@ -190,6 +209,10 @@ WriteReport Transactions::write(const WriteOrder& order) {
   if (step.well() && to_blame.empty()) step = send_offsets(order, deadline);
   if (!step.well() || !to_blame.empty()) {
     take_back(deadline);
+    // Where time was over the next write finds out first whether this one, or the one before it, has ended everywhere.
+    bool late = step.code == RD_KAFKA_RESP_ERR__TIMED_OUT || step.code == RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS;
+    late = late || std::ranges::any_of(to_blame, [](const auto& one) { return one.why == Refusal::kTimeout; });
+    if (late && fatal_error() == RD_KAFKA_RESP_ERR_NO_ERROR) drop();
     if (!to_blame.empty()) {
       drop_broken();
       return report(order, WriteResult::kRefused, std::move(to_blame));
@@ -201,7 +224,12 @@ WriteReport Transactions::write(const WriteOrder& order) {
   death_point("transaction.sent");
 
   step = commit(deadline);
-  if (step.well()) return report(order, WriteResult::kDone);
+  if (step.well()) {
+    open_tps_.clear();
+    for (const CommittedOffset& o : order.offsets) open_tps_.insert(o.tp);
+    id_written_ = true;
+    return report(order, WriteResult::kDone);
+  }
   // Also of an error that asks for an abort nobody can tell whether the end was written: its reply may have been lost.
   return in_doubt(order);
 }
@@ -309,6 +337,7 @@ std::vector<RefusedRecord> Transactions::blamed(const WriteOrder& order) {
       if (fresh) {
         const auto there = admin_->describe(name);
         at->second = !there && there.error().code == ErrorCode::kNotFound;
+        if (there) admin_->not_taken(name);
       }
       if (at->second) missing.push_back({i, Refusal::kUnknownTopic});
       continue;
@@ -364,7 +393,7 @@ Transactions::Step Transactions::commit(Deadline deadline) {
   return step;
 }
 
-// What cannot be aborted in time is ended by the next producer under this id.
+// What cannot be aborted in time is ended by the next producer under this id, or by the transaction's own limit.
 void Transactions::take_back(Deadline deadline) {
   // An abort waits until every record was reported, so those that were not must be thrown away and taken first.
   if (!reported()) {
@@ -374,18 +403,26 @@ void Transactions::take_back(Deadline deadline) {
   const Step step = step_of(rd_kafka_abort_transaction(
       producer_.get(), left(std::max(deadline, Clock::now() + admin_->options().message_limit))));
   if (step.well() || step.fatal) return;
+  drop();
+}
+
+rd_kafka_resp_err_t Transactions::fatal_error(std::string* message) const {
+  if (!producer_) return RD_KAFKA_RESP_ERR_NO_ERROR;
+  std::array<char, 512> text{};
+  const rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(producer_.get(), text.data(), text.size());
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR && message != nullptr) *message = text.data();
+  return fatal;
+}
+
+void Transactions::drop() {
   reports_.reset();
   producer_.reset();
 }
 
 // The abort of a transaction in which nothing has begun yet breaks the producer; the next write takes another one.
 void Transactions::drop_broken() {
-  std::array<char, 512> text{};
-  if (!producer_) return;
-  const rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(producer_.get(), text.data(), text.size());
-  if (fatal == RD_KAFKA_RESP_ERR_NO_ERROR || fenced(fatal)) return;
-  reports_.reset();
-  producer_.reset();
+  const rd_kafka_resp_err_t fatal = fatal_error();
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR && !fenced(fatal)) drop();
 }
 
 WriteReport Transactions::play(const WriteOrder& order, Deadline deadline) {

@@ -1,14 +1,16 @@
 // The atomic write on Kafka: a transactional producer, and one transaction at a time.
 //
-// One thread calls it; every call blocks, up to the limit of a write. It owns the producer, which is made anew under
+// One thread calls it; every call blocks, up to the limit of a write and, where the id must be had first, about twice
+// as long before that. It owns the producer, which is made anew under
 // the same transactional id when it is broken or when an outcome is in doubt: that ends what was open, one way or
 // the other, and shuts out a request that is still on its way. `shut_out` in an answer: somebody else uses the id
-// now.
+// now. Where what was open cannot end, a member's goes on under another id (docs/decisions/0016).
 #pragma once
 
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,10 +39,11 @@ struct WriteReport {
 
 class Transactions {
  public:
-  Transactions(std::shared_ptr<Admin> admin, std::string transactional_id);
+  // With the group whose offsets it writes it may change its id; without, the id is what others are shut out by.
+  Transactions(std::shared_ptr<Admin> admin, std::string transactional_id, std::string group = {});
 
   WriteReport write(const WriteOrder& order);
-  // Whatever was open under the id is over when this answers.
+  // Whatever was open is over when this answers, as far as a stable read of its offsets can tell.
   Result<void> renew();
   // For tests: the producer whose last request was to be sent late (faults.h), if there is one.
   HandlePtr take_late() { return late_ ? std::move(held_) : nullptr; }
@@ -66,6 +69,7 @@ class Transactions {
   // What can be told before anything is sent. An error: not now.
   Result<std::vector<RefusedRecord>> refusals(const WriteOrder& order);
   Step send(const WriteOrder& order, Deadline deadline);
+  Result<HandlePtr> take_another(const std::string& why);
   bool look_again(const std::string& topic, Deadline deadline);
   void take_reports(Duration wait);
   bool reported() const { return waiting_ == 0; }
@@ -75,6 +79,8 @@ class Transactions {
   std::vector<RefusedRecord> blamed(const WriteOrder& order);
   std::vector<RefusedRecord> denied(const WriteOrder& order);
   void take_back(Deadline deadline);
+  rd_kafka_resp_err_t fatal_error(std::string* message = nullptr) const;
+  void drop();
   void drop_broken();
   WriteReport report(const WriteOrder& order, WriteResult result, std::vector<RefusedRecord> refused = {}) const;
   WriteReport gone_wrong(const WriteOrder& order, const Step& step);
@@ -83,7 +89,12 @@ class Transactions {
   int left(Deadline deadline) const;
 
   const std::shared_ptr<Admin> admin_;
-  const std::string id_;
+  const std::string first_id_;
+  const std::string group_;
+  std::string id_;
+  std::uint32_t ids_ = 1;
+  bool id_written_ = false;            // a write was done under it
+  std::set<TopicPartition> open_tps_;  // of offsets since the last write that was done, with that one's
   HandlePtr producer_;  // absent: broken, or in doubt; `renew` makes another
   QueuePtr reports_;
   std::uint32_t number_ = 0;  // of the write, so that late reports are told apart
@@ -94,7 +105,7 @@ class Transactions {
   std::uint32_t late_requests_ = 0;
 };
 
-// The writer with this id can write no more, and nothing of it is pending.
+// Who writes under this id can do so no more, and nothing of it is pending.
 Result<void> fence(const Admin& admin, const std::string& transactional_id);
 
 }  // namespace bartleby::kafka

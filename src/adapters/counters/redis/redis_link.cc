@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/thread_name.h"
+
 namespace bartleby::redis {
 namespace {
 
@@ -131,6 +133,7 @@ void Link::answer(const Batches& batches, const Result<void>& result) {
 }
 
 void Link::work() {
+  name_thread("redis");
   Duration pause{0};
   std::unique_lock lock(mutex_);
   while (!stopping_) {

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/time.h"
 
-struct redisContext;
+struct redisContext;  // NOLINT(readability-identifier-naming): hiredis's
 
 namespace bartleby::redis {
 

@@ -12,6 +12,7 @@
 #include "adapters/handler/http/http_target.h"
 #include "adapters/handler/http/http_transfer.h"
 #include "base/assert.h"
+#include "base/thread_name.h"
 
 namespace bartleby {
 namespace {
@@ -304,7 +305,10 @@ class HttpLoop::Core {
 HttpLoop::HttpLoop(HttpLoopOptions options) : core_(std::make_unique<Core>(*this, std::move(options))) {
   wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   BARTLEBY_ASSERT(wake_ >= 0);
-  thread_ = std::thread([this] { core_->run(); });
+  thread_ = std::thread([this] {
+    name_thread("push");
+    core_->run();
+  });
 }
 
 HttpLoop::~HttpLoop() {

@@ -1,21 +1,21 @@
 // libmongoc's and libbson's handles behind RAII, and a few lines that every use of them needs.
-// A handle belongs to who holds it; a `Bson` is never null.
+// A handle belongs to who holds it; a `Bson` is null only where it was made so or moved from.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "adapters/sink/mongodb/library.h"
 #include "base/time.h"
 
-#pragma GCC diagnostic ignored "-Wignored-attributes"  // of bson_t's alignment, which a pointer to it has no use for
+#pragma GCC diagnostic ignored "-Wignored-attributes"  // of bson_t's alignment, in a list of pointers to it
 
 namespace bartleby::mongodb {
 
 struct Destroy {
-  void operator()(bson_t* b) const { bson_destroy(b); }
   void operator()(mongoc_uri_t* u) const { mongoc_uri_destroy(u); }
   void operator()(mongoc_client_t* c) const { mongoc_client_destroy(c); }
   void operator()(mongoc_collection_t* c) const { mongoc_collection_destroy(c); }
@@ -25,7 +25,27 @@ struct Destroy {
 template <class T>
 using Handle = std::unique_ptr<T, Destroy>;
 
-using Bson = Handle<bson_t>;
+// A document of its own. Not a Handle: as a template's argument bson_t would lose its alignment.
+class Bson {
+ public:
+  Bson() = default;
+  explicit Bson(bson_t* owned) : owned_(owned) {}
+  Bson(Bson&& other) noexcept : owned_(std::exchange(other.owned_, nullptr)) {}
+  Bson& operator=(Bson&& other) noexcept {
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  ~Bson() {
+    if (owned_ != nullptr) bson_destroy(owned_);
+  }
+  explicit operator bool() const { return owned_ != nullptr; }
+  bson_t* get() const { return owned_; }
+  bson_t& operator*() const { return *owned_; }
+  bson_t* operator->() const { return owned_; }
+
+ private:
+  bson_t* owned_ = nullptr;
+};
 inline Bson empty_bson() { return Bson(bson_new()); }
 inline Bson copy_of(const bson_t& from) { return Bson(bson_copy(&from)); }
 

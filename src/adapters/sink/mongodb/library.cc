@@ -6,7 +6,7 @@
 
 namespace bartleby::mongodb {
 
-#define BARTLEBY_DEFINE(name) decltype(&::name) name = nullptr;
+#define BARTLEBY_DEFINE(name) decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses)
 BARTLEBY_MONGOC_CALLS(BARTLEBY_DEFINE)
 #undef BARTLEBY_DEFINE
 
@@ -20,6 +20,7 @@ bool find(void* library, const char* name, Call& call) {
 
 Result<void> load() {
   void* const library = dlopen("libmongoc-1.0.so.0", RTLD_NOW | RTLD_LOCAL);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own
   if (library == nullptr) return fail(ErrorCode::kUnsupported, std::string("libmongoc cannot be loaded: ") + dlerror());
 #define BARTLEBY_FIND(name) \
   if (!find(library, #name, name)) return fail(ErrorCode::kUnsupported, "libmongoc has no " #name);
@@ -33,8 +34,8 @@ Result<void> load() {
 }  // namespace
 
 Result<void> load_library() {
-  static const Result<void> loaded = load();
-  return loaded;
+  static const Result<void> kLoaded = load();
+  return kLoaded;
 }
 
 }  // namespace bartleby::mongodb

@@ -41,7 +41,7 @@
 
 namespace bartleby::mongodb {
 
-#define BARTLEBY_DECLARE(name) extern decltype(&::name) name;
+#define BARTLEBY_DECLARE(name) extern decltype(&::name) name;  // NOLINT(bugprone-macro-parentheses)
 BARTLEBY_MONGOC_CALLS(BARTLEBY_DECLARE)
 #undef BARTLEBY_DECLARE
 

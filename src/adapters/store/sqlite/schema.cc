@@ -255,8 +255,19 @@ constexpr std::string_view kLifeHashes = R"(
 ALTER TABLE lives ADD COLUMN payload_hash BLOB;
 )";
 
-constexpr std::array<std::string_view, 8> kAll = {kFirst, kArchives, kAccess, kChannels,
-                                                  kSinks, kCounts,   kChecks, kLifeHashes};
+// Files are on the list of those that nobody needs before they are written. `deleting`: since when they are deleted;
+// from then on no archive gets them.
+constexpr std::string_view kArchiveNames = R"(
+ALTER TABLE archive_files_left ADD COLUMN deleting INTEGER NOT NULL DEFAULT 0;
+)";
+
+// Of which log a position is: a dlq may be deleted and made anew. Empty where that is not known.
+constexpr std::string_view kLogIds = R"(
+ALTER TABLE cursors ADD COLUMN log_id TEXT NOT NULL DEFAULT '';
+)";
+
+constexpr std::array<std::string_view, 10> kAll = {kFirst,  kArchives, kAccess,     kChannels,     kSinks,
+                                                   kCounts, kChecks,   kLifeHashes, kArchiveNames, kLogIds};
 
 }  // namespace
 
