@@ -1,5 +1,6 @@
 #include "office/alert_runner.h"
 
+#include "base/thread_name.h"
 #include "office/issues.h"
 
 namespace bartleby {
@@ -49,6 +50,7 @@ std::map<std::string, std::uint64_t> AlertRunner::errors() const {
 }
 
 void AlertRunner::work() {
+  name_thread("alerts");
   while (true) {
     run_once();
     std::unique_lock lock(mutex_);

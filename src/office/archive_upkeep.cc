@@ -16,6 +16,8 @@
 namespace bartleby {
 namespace {
 
+constexpr Duration kDeleteAgain{std::chrono::hours(1)};
+
 struct Left {
   std::int64_t seq = 0;
   ArchiveEntry entry;
@@ -68,10 +70,14 @@ Result<std::string> lines_kept(Archive& archive, const Left& left) {
   return kept;
 }
 
-Result<void> name_to_delete(Connection& connection, const std::string& id) {
-  for (const std::string& name : {archive_file(id), archive_manifest(id)})
-    BARTLEBY_TRY(
-        sql::execute(connection, "INSERT INTO archive_files_left(name) VALUES($1) ON CONFLICT(name) DO NOTHING", name));
+// kFenced: another office has rewritten or removed it since it was looked at.
+Result<void> still_listed(Connection& connection, const Left& left) {
+  const auto found = sql::one(
+      connection, "SELECT 1 FROM archives WHERE seq = $1 AND id = $2", [](Rows& row) { return row.integer(0); },
+      left.seq, left.entry.id);
+  if (!found) return std::unexpected(found.error());
+  if (!*found && !office_mutant(OfficeMutant::kStaleArchiveRewritten))
+    return fail(ErrorCode::kFenced, "another office has changed archive " + left.entry.id);
   return {};
 }
 
@@ -84,72 +90,88 @@ Result<void> note(Connection& connection, const Left& left, const std::string& t
 
 Result<void> remove_one(Store& store, const Left& left, Timestamp now) {
   return store.write([&](Connection& connection) -> Result<void> {
+    BARTLEBY_TRY(still_listed(connection, left));
     BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives WHERE seq = $1", left.seq));
     BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", left.seq));
-    BARTLEBY_TRY(name_to_delete(connection, left.entry.id));
+    BARTLEBY_TRY(leave_files(connection, left.entry.id));
     return note(connection, left, "", now);
   });
 }
 
 Result<void> rewrite_one(Store& store, Archive& archive, const Left& left, const std::string& lines, Timestamp now) {
   ArchiveEntry entry = left.entry;
-  const std::string file = zstd_compressed(lines);
-  entry.sha256 = sha256_hex(file);
-  entry.id = "arc_" + entry.sha256.substr(0, 24);
   entry.letters = static_cast<std::int64_t>(left.here.size());
-  entry.bytes = static_cast<std::int64_t>(file.size());
   const auto deaths = left.here | std::views::values;
   entry.first = std::ranges::min(deaths);
   entry.last = std::ranges::max(deaths);
-  if (entry.id != left.entry.id) {
-    BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
-    BARTLEBY_TRY(archive.put(archive_manifest(entry.id), manifest_text(entry)));
+  return write_archive(store, archive, entry, zstd_compressed(lines), [&]() -> Result<void> {
     if (office_mutant(OfficeMutant::kOldFileDeletedFirst)) BARTLEBY_TRY(archive.remove(archive_file(left.entry.id)));
-  }
-  return store.write([&](Connection& connection) -> Result<void> {
-    // Whoever left since is in the new file too, and comes with the next call.
-    const auto now_here = sql::one(
-        connection, "SELECT count(*) FROM archived WHERE archive = $1", [](Rows& row) { return row.integer(0); },
-        left.seq);
-    if (!now_here) return std::unexpected(now_here.error());
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE archives SET id = $2, sha256 = $3, letters = $4, bytes = $5, first = $6,"
-                              " last = $7 WHERE seq = $1",
-                              left.seq, entry.id, entry.sha256, entry.letters, entry.bytes, ms(entry.first),
-                              ms(entry.last)));
-    if (now_here->value_or(0) == entry.letters)
-      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", left.seq));
-    if (entry.id == left.entry.id) return {};
-    BARTLEBY_TRY(name_to_delete(connection, left.entry.id));
-    return note(connection, left, entry.id, now);
+    return store.write([&](Connection& connection) -> Result<void> {
+      BARTLEBY_TRY(still_listed(connection, left));
+      // Whoever left since is in the new file too, and comes with the next call.
+      const auto now_here = sql::one(
+          connection, "SELECT count(*) FROM archived WHERE archive = $1", [](Rows& row) { return row.integer(0); },
+          left.seq);
+      if (!now_here) return std::unexpected(now_here.error());
+      BARTLEBY_TRY(sql::execute(connection,
+                                "UPDATE archives SET id = $2, sha256 = $3, letters = $4, bytes = $5, first = $6,"
+                                " last = $7 WHERE seq = $1",
+                                left.seq, entry.id, entry.sha256, entry.letters, entry.bytes, ms(entry.first),
+                                ms(entry.last)));
+      if (now_here->value_or(0) == entry.letters)
+        BARTLEBY_TRY(sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", left.seq));
+      BARTLEBY_TRY(keep_files(connection, entry.id));
+      BARTLEBY_TRY(leave_files(connection, left.entry.id));
+      return note(connection, left, entry.id, now);
+    });
   });
 }
 
-// A name that an archive has again is not deleted: two of the same content are one file.
-Result<void> delete_files(Store& store, Archive& archive, std::size_t most) {
-  std::vector<std::string> names;
-  BARTLEBY_TRY(store.read([&](Connection& connection) {
-    return sql::each(
-        connection, "SELECT name FROM archive_files_left ORDER BY name LIMIT $1",
-        [&](Rows& row) { names.push_back(row.text(0)); }, most);
-  }));
-  for (const std::string& name : names) {
-    bool used = false;
-    BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
+// Marked first: who is about to list them sees it. Once more after an hour: a writer that stood still may have written
+// a file after it was deleted. One that an archive has stays: its writer did not hear that it is listed. One that
+// cannot be deleted does not hold up the others.
+Result<void> delete_files(Store& store, Archive& archive, std::size_t most, Timestamp now) {
+  struct File {
+    std::string name;
+    bool again = false, used = false;
+  };
+  std::vector<File> files;
+  const auto mark = [&](Connection& connection) -> Result<void> {
+    files.clear();
+    BARTLEBY_TRY(sql::each(
+        connection,
+        "SELECT name, deleting FROM archive_files_left WHERE deleting <= $1 OR deleting > $2"
+        " ORDER BY deleting, name LIMIT $3",
+        [&](Rows& row) { files.push_back({row.text(0), row.integer(1) != 0}); }, ms(now - kDeleteAgain), ms(now),
+        most));
+    for (File& file : files) {
       const auto found = sql::one(
           connection, "SELECT 1 FROM archives WHERE id = $1 LIMIT 1", [](Rows& row) { return row.integer(0); },
-          name.substr(0, name.find('.')));
+          file.name.substr(0, file.name.find('.')));
       if (!found) return std::unexpected(found.error());
-      used = found->has_value();
-      return {};
-    }));
-    if (!used || office_mutant(OfficeMutant::kUsedFileDeleted))
-      if (const auto gone = archive.remove(name); !gone && gone.error().code != ErrorCode::kNotFound) return gone;
-    BARTLEBY_TRY(store.write([&](Connection& connection) {
-      return sql::execute(connection, "DELETE FROM archive_files_left WHERE name = $1", name);
-    }));
+      file.used = found->has_value();
+      BARTLEBY_TRY(
+          sql::execute(connection, "UPDATE archive_files_left SET deleting = $2 WHERE name = $1", file.name, ms(now)));
+    }
+    return {};
+  };
+  BARTLEBY_TRY(store.write(mark));
+  Result<void> all;
+  for (const File& file : files) {
+    if (!file.used) {
+      auto gone = archive.remove(file.name);
+      if (!gone && gone.error().code != ErrorCode::kNotFound) {
+        if (all) all = std::move(gone);
+        continue;
+      }
+    }
+    if (file.used || file.again || office_mutant(OfficeMutant::kDeletedOnce))
+      BARTLEBY_TRY(store.write([&](Connection& connection) {  // unless somebody has put it there again
+        return sql::execute(connection, "DELETE FROM archive_files_left WHERE name = $1 AND deleting = $2", file.name,
+                            ms(now));
+      }));
   }
-  return {};
+  return all;
 }
 
 }  // namespace
@@ -172,12 +194,14 @@ Result<ArchiveUpkeep> tidy_archives(Store& store, Archive& archive, std::size_t 
       BARTLEBY_TRY(rewrite_one(store, archive, **one, *lines, now));
       ++done.rewritten;
     } else if (lines.error().code == ErrorCode::kMalformed || lines.error().code == ErrorCode::kNotFound) {
-      done.damaged.push_back((*one)->entry.id);
+      const auto again = look_at(store, seq);
+      if (!again) return std::unexpected(again.error());
+      if (*again && (*again)->entry.id == (*one)->entry.id) done.damaged.push_back((*one)->entry.id);
     } else {
       return std::unexpected(lines.error());
     }
   }
-  BARTLEBY_TRY(delete_files(store, archive, 4 * most));
+  BARTLEBY_TRY(delete_files(store, archive, 4 * most, now));
   return done;
 }
 

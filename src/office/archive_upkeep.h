@@ -1,9 +1,9 @@
 // Archives hold what is archived in them and nothing else: a letter that was purged or restored leaves its file too.
 //
-// `LetterChanges` notes which archives letters have left. Here such an archive is written anew without them, under the
-// name of its new content, or removed when nothing is left in it. The new file is durable before the list names it; the
-// old one is on a list of names to delete until it is deleted, so a crash anywhere leaves nothing behind. A file whose
-// checksum is wrong is left alone and told. One thread at a time.
+// `LetterChanges` notes which archives letters have left. Here such an archive is written anew without them, under a
+// new name, or removed when nothing is left in it. The new file is durable before the list names it; the old one, and
+// one whose writer died before it was listed, is on a list of names to delete until it is deleted, so a crash anywhere
+// leaves nothing behind. A file whose checksum is wrong is left alone and told. One thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -114,32 +114,66 @@ std::string manifest_text(const ArchiveEntry& entry) {
   return text + "\n";
 }
 
-Result<Archived> archive_letters(Store& store, Archive& archive, const std::string& dlq,
-                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now) {
-  const auto packed = pack(store, letters);
-  if (!packed) return std::unexpected(packed.error());
-  Archived done{packed->looked_at, 0, {}};
-  if (packed->chosen.empty()) return done;
-  const std::string file = zstd_compressed(packed->lines);
-  ArchiveEntry entry;
+Result<void> leave_files(Connection& connection, const std::string& id) {
+  for (const std::string& name : {archive_file(id), archive_manifest(id)})
+    BARTLEBY_TRY(sql::execute(
+        connection, "INSERT INTO archive_files_left(name) VALUES($1) ON CONFLICT(name) DO UPDATE SET deleting = 0",
+        name));
+  return {};
+}
+
+Result<void> keep_files(Connection& connection, const std::string& id) {
+  const auto there = sql::one(
+      connection, "SELECT count(*) FROM archive_files_left WHERE name IN ($1, $2) AND deleting = 0",
+      [](Rows& row) { return row.integer(0); }, archive_file(id), archive_manifest(id));
+  if (!there) return std::unexpected(there.error());
+  if (there->value_or(0) != 2 && !office_mutant(OfficeMutant::kListedThoughDeleted) &&
+      !office_mutant(OfficeMutant::kNameNotWritten))
+    return fail(ErrorCode::kFenced, "the files of " + id + " were deleted before it was listed; it is written again");
+  return sql::execute(connection, "DELETE FROM archive_files_left WHERE name IN ($1, $2)", archive_file(id),
+                      archive_manifest(id));
+}
+
+Result<void> write_archive(Store& store, Archive& archive, ArchiveEntry& entry, std::string_view file,
+                           const std::function<Result<void>()>& list) {
   entry.sha256 = sha256_hex(file);
-  entry.id = "arc_" + entry.sha256.substr(0, 24);
-  entry.dlq = dlq;
-  entry.letters = static_cast<std::int64_t>(packed->chosen.size());
   entry.bytes = static_cast<std::int64_t>(file.size());
-  entry.first = packed->first;
-  entry.last = packed->last;
-  entry.created_at = now;
+  BARTLEBY_TRY(store.write([&](Connection& connection) -> Result<void> {
+    const auto number = sql::take_numbers(connection, "archive", 1);
+    if (!number) return std::unexpected(number.error());
+    entry.id = "arc_" + sha256_hex(entry.sha256 + "/" + std::to_string(*number)).substr(0, 24);
+    return office_mutant(OfficeMutant::kNameNotWritten) ? Result<void>() : leave_files(connection, entry.id);
+  }));
   const auto put = [&]() -> Result<void> {
     BARTLEBY_TRY(archive.put(archive_file(entry.id), file));
     return archive.put(archive_manifest(entry.id), manifest_text(entry));
   };
   // First: what is in the file may be lost with it, what is in neither is lost.
   const bool late = office_mutant(OfficeMutant::kBytesLeaveFirst);
-  if (!late) BARTLEBY_TRY(put());
+  Result<void> done = late ? Result<void>() : put();
+  if (done) done = list();
+  if (!done) {  // they may have come after they were deleted
+    BARTLEBY_TRY(store.write([&](Connection& connection) { return leave_files(connection, entry.id); }));
+    return done;
+  }
+  return late ? put() : done;
+}
 
-  const auto written = change_letters(store, actor, now, [&](LetterChanges& changes) -> Result<void> {
+Result<Archived> archive_letters(Store& store, Archive& archive, const std::string& dlq,
+                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now) {
+  const auto packed = pack(store, letters);
+  if (!packed) return std::unexpected(packed.error());
+  Archived done{packed->looked_at, 0, {}};
+  if (packed->chosen.empty()) return done;
+  ArchiveEntry entry;
+  entry.dlq = dlq;
+  entry.letters = static_cast<std::int64_t>(packed->chosen.size());
+  entry.first = packed->first;
+  entry.last = packed->last;
+  entry.created_at = now;
+  const auto change = [&](LetterChanges& changes) -> Result<void> {
     done.letters = 0;
+    BARTLEBY_TRY(keep_files(changes.connection(), entry.id));
     const auto number = sql::take_numbers(changes.connection(), "archive", 1);
     if (!number) return std::unexpected(number.error());
     for (const Chosen& one : packed->chosen) {
@@ -165,9 +199,9 @@ Result<Archived> archive_letters(Store& store, Archive& archive, const std::stri
                         " VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)",
                         *number, entry.id, entry.dlq, entry.sha256, entry.letters, entry.bytes, ms(entry.first),
                         ms(entry.last), ms(now));
-  });
-  if (!written) return std::unexpected(written.error());
-  if (late) BARTLEBY_TRY(put());
+  };
+  BARTLEBY_TRY(write_archive(store, archive, entry, zstd_compressed(packed->lines),
+                             [&] { return change_letters(store, actor, now, change); }));
   done.id = entry.id;
   return done;
 }

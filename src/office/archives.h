@@ -1,11 +1,14 @@
 // Letters into an archive and back: files of compressed JSON Lines with checksums, and a list of them in the store.
 //
-// An archive is durable before its letters' bytes leave the store; a crash in between leaves a file that nobody needs.
-// A letter that changed meanwhile stays what it is, and restoring leaves alone what is not in that archive any more,
-// so everything here may be done again. One thread at a time for `archive_letters`; the others from any.
+// An archive is durable before its letters' bytes leave the store. Its files are on the list of those to delete before
+// they are written, under a name that no other archive ever has, and leave that list when the archive is listed: what a
+// crash leaves is deleted later, and what somebody has begun to delete is listed by nobody. A letter that changed
+// meanwhile stays what it is, and restoring leaves alone what is not in that archive any more, so everything here may
+// be done again. One office at a time for `archive_letters`; should two overlap, nothing is lost; the others from any.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +38,15 @@ struct ArchiveEntry {
 std::string archive_file(std::string_view id);
 std::string archive_manifest(std::string_view id);
 std::string manifest_text(const ArchiveEntry& entry);
+
+// Writes a new archive: a name for it, then its files; `entry` gets the name. `list` makes the store know it, in one
+// transaction; kFenced: somebody has begun to delete the files.
+Result<void> write_archive(Store& store, Archive& archive, ArchiveEntry& entry, std::string_view file,
+                           const std::function<Result<void>()>& list);
+// To be called in that transaction.
+Result<void> keep_files(Connection& connection, const std::string& id);
+// Puts an archive's files on the list of those to delete.
+Result<void> leave_files(Connection& connection, const std::string& id);
 
 // The open ones of these letters, which lie in one dlq, at most as many as one archive takes: the first of them.
 // Answers with how many of `letters` have been looked at.

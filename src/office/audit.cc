@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "codec/sha256.h"
+#include "office/audit_stretch.h"
 #include "office/sql.h"
 
 namespace bartleby {
 namespace {
 
+constexpr std::size_t kUsualLine = 512;  // bytes that are hashed
 constexpr std::string_view kHead = "SELECT seq, hash FROM audit_head WHERE one = 1";
 
 #define BARTLEBY_AUDIT_COLUMNS "seq, at, actor, action, subject, from_state, to_state, reason, request_id, detail"
@@ -40,7 +42,9 @@ AuditEntry read_entry(Rows& row) {
 }  // namespace
 
 AuditHash audit_hash(const AuditHash& before, const AuditEntry& e) {
-  std::string bytes(view(before));
+  std::string bytes;
+  bytes.reserve(kUsualLine);
+  bytes += view(before);
   put(bytes, std::to_string(e.seq));
   put(bytes, std::to_string(ms(e.at)));
   for (const std::string* field :
@@ -77,8 +81,10 @@ Result<void> append_audit(Connection& connection, AuditEntry entry) {
   return audit.finish();
 }
 
-Result<AuditVerdict> verify_audit(Connection& connection) {
-  AuditVerdict verdict;
+Result<AuditStretch> verify_stretch(Connection& connection, std::int64_t from, std::int64_t most) {
+  AuditStretch stretch;
+  AuditVerdict& verdict = stretch.verdict;
+  verdict.lines = from - 1;
   AuditHash hash{};
   const auto blame = [&](std::int64_t line, std::string problem) {
     if (!verdict.good) return;
@@ -86,8 +92,17 @@ Result<AuditVerdict> verify_audit(Connection& connection) {
     verdict.bad_line = line;
     verdict.problem = std::move(problem);
   };
-  BARTLEBY_TRY(
-      sql::each(connection, "SELECT " BARTLEBY_AUDIT_COLUMNS ", hash FROM audit_log ORDER BY seq", [&](Rows& row) {
+  if (from > 1) {
+    const auto before = sql::one(
+        connection, "SELECT hash FROM audit_log WHERE seq = $1", [](Rows& row) { return hash_of(row.view(0)); },
+        from - 1);
+    if (!before) return std::unexpected(before.error());
+    if (!*before) blame(from - 1, "line " + std::to_string(from - 1) + " is missing");
+    if (*before) hash = **before;
+  }
+  BARTLEBY_TRY(sql::each(
+      connection, "SELECT " BARTLEBY_AUDIT_COLUMNS ", hash FROM audit_log WHERE seq >= $1 ORDER BY seq LIMIT $2",
+      [&](Rows& row) {
         const AuditEntry entry = read_entry(row);
         ++verdict.lines;
         if (!verdict.good) return;
@@ -96,12 +111,21 @@ Result<AuditVerdict> verify_audit(Connection& connection) {
         hash = audit_hash(hash, entry);
         if (row.view(10) != view(hash))
           blame(entry.seq, "line " + std::to_string(entry.seq) + " is not as it was written");
-      }));
+      },
+      from, most));
+  if (!verdict.good) return stretch;
+  if (verdict.lines - (from - 1) == most) return stretch.next = verdict.lines + 1, stretch;
   const auto head = sql::one(connection, kHead, [](Rows& row) { return std::pair(row.integer(0), row.text(1)); });
   if (!head) return std::unexpected(head.error());
-  if (verdict.good && (!*head || (*head)->first != verdict.lines || (*head)->second != view(hash)))
+  if (!*head || (*head)->first != verdict.lines || (*head)->second != view(hash))
     blame(verdict.lines + 1, "lines are missing at the end");
-  return verdict;
+  return stretch;
+}
+
+Result<AuditVerdict> verify_audit(Connection& connection) {
+  auto all = verify_stretch(connection, 1, INT64_MAX);
+  if (!all) return std::unexpected(all.error());
+  return std::move(all->verdict);
 }
 
 Result<std::vector<AuditEntry>> audit_page(Connection& connection, std::string_view subject,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/thread_name.h"
 #include "office/issues.h"
 #include "office/shelf_upkeep.h"
 #include "office/summary.h"
@@ -33,6 +34,7 @@ void Chores::stop() {
 }
 
 void Chores::work() {
+  name_thread("chores");
   for (;;) {
     run_due(clock_.now());
     std::unique_lock lock(mutex_);

@@ -58,12 +58,13 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   if (!event.answered) return failed(*dlq, now);
   dlq->log_end = event.log_end;
   IntakeBatch batch{event.dlq, dlq->stored, {}, 0, {}};
-  const bool anew = event.log_end < dlq->done_to && !office_mutant(OfficeMutant::kNewTopicNotNoticed);
+  const bool anew = is_another(*dlq, event);
   if (anew) {
     // The topic was made anew: what was there is another topic's, and this one begins at its beginning. Ids have
-    // the time in them, so old and new letters stay apart. Not `position`: after a start it may lie far below.
+    // the time in them, so old and new letters stay apart. What was read is from the middle of it.
     dlq->parts.clear();
     dlq->position = dlq->done_to = event.log_start;
+    event.records.clear();
   }
   if (event.log_start > dlq->position) {
     // Retention was faster. Parts that wait have been read; what was not read is missed. What was gone before this
@@ -83,7 +84,8 @@ void Intake::take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out) 
   give_up_parts(event.dlq, *dlq, event.records.empty() ? now : Instant{}, batch.letters);
   dlq->done_to = std::max(dlq->done_to, dlq->position);
   // Not `done_to`: after a start what lies between the two is still being read again.
-  batch.after = {dlq->parts.first().value_or(dlq->position), dlq->done_to};
+  batch.after = {dlq->parts.first().value_or(dlq->position), dlq->done_to, event.log_id};
+  if (event.log_id.empty() && dlq->stored) batch.after.log_id = dlq->stored->log_id;
   if (office_mutant(OfficeMutant::kPartsHoldNothingBack)) batch.after.next = dlq->position;
   dlq->retry = Duration(0);
   if (dlq->stored == batch.after && batch.letters.empty()) {
@@ -103,6 +105,15 @@ void Intake::take(const BatchStored& event, Instant now, std::vector<IntakeComma
   if (!event.done && !office_mutant(OfficeMutant::kFailedBatchTakenForStored)) return failed(*dlq, now);
   dlq->stored = dlq->storing;
   read(event.dlq, *dlq, out);
+}
+
+// By its id, where the broker tells one; it is told before the records are read, so these may be of a later log, which
+// is then noticed at the next look and read from its beginning. Without ids only a shorter log is another one for
+// certain. Not below `position`: after a start it may lie far below `done_to`.
+bool Intake::is_another(const Dlq& dlq, const DlqRead& event) {
+  if (event.log_end < dlq.done_to && !office_mutant(OfficeMutant::kNewTopicNotNoticed)) return true;
+  if (!dlq.stored || dlq.stored->log_id.empty() || event.log_id.empty()) return false;
+  return dlq.stored->log_id != event.log_id && !office_mutant(OfficeMutant::kLogIdNotCompared);
 }
 
 // ---- Records -----------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ struct DlqRead {
   bool answered = false;
   Offset log_start, log_end;
   std::vector<LogRecord> records;  // from where it was asked for, or from the log's start if that is higher
+  std::string log_id{};            // as it was told before these were read. Empty: not known
 };
 struct BatchStored {
   TopicPartition dlq;
@@ -93,6 +94,7 @@ class Intake {
   void take(DlqRead& event, Instant now, std::vector<IntakeCommand>& out);
   void take(const BatchStored& event, Instant now, std::vector<IntakeCommand>& out);
 
+  static bool is_another(const Dlq& dlq, const DlqRead& event);
   Dlq* in_phase(const TopicPartition& tp, Phase phase);
   void look_at(const TopicPartition& tp, Dlq& dlq, LogRecord record, Instant now, std::vector<Arrival>& letters);
   void give_up_parts(const TopicPartition& tp, Dlq& dlq, Instant now, std::vector<Arrival>& letters);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/thread_name.h"
 #include "ports/log_look.h"
+#include "ports/topic_ids.h"
 
 namespace bartleby {
 namespace {
@@ -45,6 +47,7 @@ IntakeCounts IntakeRunner::counts() const {
 }
 
 void IntakeRunner::work() {
+  name_thread("intake");
   for (;;) {
     const bool busy = round();
     std::unique_lock lock(mutex_);
@@ -111,8 +114,10 @@ bool IntakeRunner::show_positions() {
 void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   next_discovery_ = clock_.now().steady + options_.discover;
   auto* look = dynamic_cast<LogLook*>(&broker_);
-  const auto topics = look == nullptr ? broker_.topics() : look->topic_names();
+  auto topics = look == nullptr ? broker_.topics() : look->topic_names();
   if (!topics) return complain({}, "listing topics", topics.error());
+  std::erase_if(*topics, [&](const TopicSpec& topic) { return !options_.dlq_class(topic.name); });
+  if (const auto read = read_ids(*topics); !read) return complain({}, "listing topics", read.error());
   went_well({}, "listing topics");
   for (const TopicSpec& topic : *topics) {
     const auto dlq_class = options_.dlq_class(topic.name);
@@ -130,6 +135,19 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
     }
     for (std::int32_t p = 0; p < topic.partitions; ++p) events.push_back(DlqFound{{topic.name, Partition(p)}});
   }
+}
+
+// Before anything of a dlq is read: what was read of an unknown log could not be told from another one's later.
+Result<void> IntakeRunner::read_ids(const std::vector<TopicSpec>& dlqs) {
+  auto* broker = dynamic_cast<TopicIds*>(&broker_);
+  if (broker == nullptr) return {};
+  std::vector<std::string> names;
+  for (const TopicSpec& dlq : dlqs) names.push_back(dlq.name);
+  auto ids = broker->topic_ids(names);
+  if (!ids) return std::unexpected(ids.error());
+  std::erase_if(read_out_, [&](const auto& one) { return (*ids)[one.first.topic] != ids_[one.first.topic]; });
+  ids_ = std::move(*ids);
+  return {};
 }
 
 IntakeEvent IntakeRunner::carry_out(ReadPosition& command) {
@@ -163,7 +181,7 @@ void IntakeRunner::look_at_ends(std::vector<IntakeCommand>& commands) {
       return true;
     }
     if (before == read_out_.end() || before->second.second != end->second || read->from != end->second) return false;
-    events_.push_back(DlqRead{read->dlq, true, before->second.first, before->second.second, {}});
+    events_.push_back(DlqRead{read->dlq, true, before->second.first, before->second.second, {}, ids_[read->dlq.topic]});
     return true;
   });
 }
@@ -186,7 +204,7 @@ IntakeEvent IntakeRunner::carry_out(ReadDlq& command) {
     read_out_[command.dlq] = *range;
   else
     read_out_.erase(command.dlq);
-  return DlqRead{command.dlq, true, range->first, range->second, std::move(*records)};
+  return DlqRead{command.dlq, true, range->first, range->second, std::move(*records), ids_[command.dlq.topic]};
 }
 
 // Somebody must look at a letter; at one about money now.
@@ -197,6 +215,17 @@ void IntakeRunner::tell(const std::string& dlq, const IntakeReport& report) {
               {"severity", financial ? "CRITICAL" : "WARNING"},
               {"letters", report.stored},
               {"came_back", report.came_back}});
+}
+
+// What lay in the old one and was not taken in is gone, and nobody knows how much it was.
+void IntakeRunner::tell_anew(const IntakeBatch& batch) {
+  if (!batch.before) return;
+  const bool another = !batch.before->log_id.empty() && batch.before->log_id != batch.after.log_id;
+  if (!another && batch.after.done_to >= batch.before->done_to) return;
+  log_.warning("dlq_made_anew", {{"dlq", batch.dlq.topic},
+                                 {"partition", batch.dlq.partition.v},
+                                 {"taken_in_to", batch.before->done_to.v},
+                                 {"why", "it was deleted and made anew; it is read from its beginning"}});
 }
 
 IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
@@ -216,6 +245,7 @@ IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {
     counts_.overflowed += report->overflowed;
     counts_.missed += static_cast<std::uint64_t>(batch.missed);
   }
+  tell_anew(batch);
   if (report->stored + report->came_back > 0) tell(batch.dlq.topic, *report);
   if (batch.missed > 0)
     log_.error("letters_missed", {{"dlq", batch.dlq.topic},

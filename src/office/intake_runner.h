@@ -72,6 +72,8 @@ class IntakeRunner {
   void work();
   bool round();  // whether something was done
   void find_dlqs(std::vector<IntakeEvent>& events);
+  Result<void> read_ids(const std::vector<TopicSpec>& dlqs);
+  void tell_anew(const IntakeBatch& batch);
   IntakeEvent carry_out(ReadPosition& command);
   IntakeEvent carry_out(ReadDlq& command);
   // What nothing was added to, or whose leader does not answer, is told here; the others are left.
@@ -92,6 +94,7 @@ class IntakeRunner {
   Intake intake_;
   Instant next_discovery_{};
   std::map<std::string, DlqClass> known_;                         // as they are stored
+  std::map<std::string, std::string> ids_;                        // of dlqs, where the broker tells them
   std::map<TopicPartition, std::pair<Offset, Offset>> read_out_;  // ranges of those that were read to their end
   std::vector<IntakeEvent> events_;
   std::map<TopicPartition, Offset> to_show_;        // positions that their groups do not show yet

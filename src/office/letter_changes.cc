@@ -6,50 +6,83 @@
 
 namespace bartleby {
 
-Result<ChangedLetter> LetterChanges::change(std::int64_t seq, const Seen& seen, LetterCause cause,
-                                            const ChangeOptions& options) {
-  return change(letter_row(connection_, seq), seen, cause, options);
+Result<Changed> LetterChanges::change(std::int64_t seq, const Seen& seen, LetterCause cause,
+                                      const ChangeOptions& options) {
+  const auto found = sql::one(
+      connection_, "SELECT id, state, version, replays, issue, shelf FROM letters WHERE seq = $1",
+      [&](Rows& row) {
+        return Before{seq,
+                      row.text(0),
+                      static_cast<LetterState>(row.integer(1)),
+                      row.integer(2),
+                      static_cast<std::uint32_t>(row.integer(3)),
+                      row.integer(4),
+                      row.integer(5)};
+      },
+      seq);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return Changed{ChangeResult::kNotFound};
+  return change(**found, seen, cause, options);
 }
 
 Result<ChangedLetter> LetterChanges::change(std::string_view id, const Seen& seen, LetterCause cause,
                                             const ChangeOptions& options) {
-  return change(letter_row(connection_, id), seen, cause, options);
-}
-
-Result<ChangedLetter> LetterChanges::change(Result<std::optional<LetterRow>> found, const Seen& seen, LetterCause cause,
-                                            const ChangeOptions& options) {
+  auto found = letter_row(connection_, id);
   if (!found) return std::unexpected(found.error());
   if (!*found) return ChangedLetter{ChangeResult::kNotFound, {}};
-  const LetterRow& row = **found;
-  const StoredLetter& letter = row.letter;
+  StoredLetter& letter = (*found)->letter;
+  const Before before{letter.seq,     letter.id,    letter.state,      letter.version,
+                      letter.replays, letter.issue, (*found)->shelf.id};
+  shelves_.try_emplace(before.shelf, std::move((*found)->shelf));
+  const auto changed = change(before, seen, cause, options);
+  if (!changed) return std::unexpected(changed.error());
+  if (changed->result == ChangeResult::kDone) {
+    letter.state = changed->state;
+    letter.changed_at = now_;
+    letter.version = changed->version;
+    letter.undo_until = changed->state == LetterState::kDiscarded ? options.undo_until : std::nullopt;
+  }
+  return ChangedLetter{changed->result, std::move(letter)};
+}
+
+Result<Changed> LetterChanges::change(const Before& letter, const Seen& seen, LetterCause cause,
+                                      const ChangeOptions& options) {
+  const auto not_done = [&](ChangeResult why) { return Changed{why, letter.state, letter.version}; };
   if ((seen.replays && *seen.replays != letter.replays) ||
       (seen.version && *seen.version != letter.version && !office_mutant(OfficeMutant::kVersionNotCompared)))
-    return ChangedLetter{ChangeResult::kStale, letter};
+    return not_done(ChangeResult::kStale);
   const auto to = next_state(letter.state, cause);
-  if (!to || (seen.state && *seen.state != letter.state)) return ChangedLetter{ChangeResult::kWrongState, letter};
+  if (!to || (seen.state && *seen.state != letter.state)) return not_done(ChangeResult::kWrongState);
   if (letter.state == LetterState::kArchived && cause == LetterCause::kRestore && options.lives == nullptr)
     return fail(ErrorCode::kInvalid, "an archived letter is restored from its archive, with its bytes");
 
   BARTLEBY_TRY(*to == LetterState::kGone ? remove(letter) : update(letter, *to, options));
   // The row was read in this very transaction, and there is one that writes at a time. On a store where that is not
   // so, this is what notices.
-  if (connection_.changes() != 1) return ChangedLetter{ChangeResult::kStale, letter};
+  if (connection_.changes() != 1) return not_done(ChangeResult::kStale);
+  const auto lies_on = shelf(letter.shelf);
+  if (!lies_on) return std::unexpected(lies_on.error());
   if (*to != LetterState::kGone || !office_mutant(OfficeMutant::kPurgeNotCounted))
-    tally_.move(row.shelf, letter.issue, letter.seq, letter.state, to);
+    tally_.move(**lies_on, letter.issue, letter.seq, letter.state, to);
   if (cause != LetterCause::kSucceeded || !office_mutant(OfficeMutant::kSilentChange))
     BARTLEBY_TRY(
         audit_.append({0, now_, actor_.name, std::string(name(cause)), letter.id, std::string(name(letter.state)),
                        std::string(name(*to)), actor_.reason, actor_.request_id, options.detail}));
-  ChangedLetter changed{ChangeResult::kDone, letter};
-  changed.letter.state = *to;
-  changed.letter.changed_at = now_;
-  ++changed.letter.version;
-  changed.letter.undo_until = *to == LetterState::kDiscarded ? options.undo_until : std::nullopt;
-  return changed;
+  return Changed{ChangeResult::kDone, *to, letter.version + 1};
+}
+
+Result<const Shelf*> LetterChanges::shelf(std::int64_t id) {
+  auto known = shelves_.find(id);
+  if (known == shelves_.end()) {
+    auto read = shelf_numbered(connection_, id);
+    if (!read) return std::unexpected(read.error());
+    known = shelves_.emplace(id, std::move(*read)).first;
+  }
+  return &known->second;
 }
 
 // The letter's own row goes last: its `changes` are what the caller looks at.
-Result<void> LetterChanges::remove(const StoredLetter& letter) {
+Result<void> LetterChanges::remove(const Before& letter) {
   if (!office_mutant(OfficeMutant::kPurgeLeavesBytes))
     BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
   // Not only of an archived one: earlier lives of a letter that came back may still lie in an archive.
@@ -72,7 +105,7 @@ Result<void> LetterChanges::leave_archive(std::int64_t letter) {
   return sql::execute(connection_, "DELETE FROM archived WHERE letter = $1", letter);
 }
 
-Result<void> LetterChanges::update(const StoredLetter& letter, LetterState to, const ChangeOptions& options) {
+Result<void> LetterChanges::update(const Before& letter, LetterState to, const ChangeOptions& options) {
   if (to == LetterState::kArchived)
     BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM payloads WHERE letter = $1", letter.seq));
   if (letter.state == LetterState::kArchived && options.lives != nullptr)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,13 @@ struct ChangedLetter {
   StoredLetter letter;  // as it is now; after a purge, as it was
 };
 
+// For who changes many, by their numbers, and has no use for their stories.
+struct Changed {
+  ChangeResult result = ChangeResult::kDone;
+  LetterState state = LetterState::kOpen;  // as they are now
+  std::int64_t version = 0;
+};
+
 struct ChangeOptions {
   std::optional<Timestamp> undo_until{};          // of a discard
   std::string detail{};                           // for the audit, as JSON
@@ -47,8 +55,7 @@ class LetterChanges {
   LetterChanges(Connection& connection, Actor actor, Timestamp now)
       : connection_(connection), actor_(std::move(actor)), now_(now), audit_(connection) {}
 
-  Result<ChangedLetter> change(std::int64_t seq, const Seen& seen, LetterCause cause,
-                               const ChangeOptions& options = {});
+  Result<Changed> change(std::int64_t seq, const Seen& seen, LetterCause cause, const ChangeOptions& options = {});
   Result<ChangedLetter> change(std::string_view id, const Seen& seen, LetterCause cause,
                                const ChangeOptions& options = {});
   Result<void> finish();
@@ -56,17 +63,27 @@ class LetterChanges {
   Connection& connection() { return connection_; }
 
  private:
-  Result<ChangedLetter> change(Result<std::optional<LetterRow>> found, const Seen& seen, LetterCause cause,
-                               const ChangeOptions& options);
-  Result<void> remove(const StoredLetter& letter);
+  // What a change needs to know of a letter.
+  struct Before {
+    std::int64_t seq;
+    std::string id;
+    LetterState state;
+    std::int64_t version;
+    std::uint32_t replays;
+    std::int64_t issue, shelf;
+  };
+  Result<Changed> change(const Before& letter, const Seen& seen, LetterCause cause, const ChangeOptions& options);
+  Result<const Shelf*> shelf(std::int64_t id);
+  Result<void> remove(const Before& letter);
   Result<void> leave_archive(std::int64_t letter);
-  Result<void> update(const StoredLetter& letter, LetterState to, const ChangeOptions& options);
+  Result<void> update(const Before& letter, LetterState to, const ChangeOptions& options);
 
   Connection& connection_;
   const Actor actor_;
   const Timestamp now_;
   AuditChain audit_;
   Tally tally_;
+  std::map<std::int64_t, Shelf> shelves_;  // of letters of this transaction, by number
 };
 
 // One transaction; what `work` has changed is undone if it answers with an error.

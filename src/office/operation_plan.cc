@@ -30,7 +30,8 @@ struct Chosen {
   std::uint32_t replays;
   std::uint32_t target;  // index; of a replay
   std::int32_t partition;
-  std::int64_t offset;  // of the first life
+  std::int64_t offset;              // of the first life
+  std::optional<std::int64_t> key;  // its hash, where newer messages of it are looked for
   bool overtaken = false;
 };
 
@@ -103,37 +104,40 @@ class Planner {
     });
   }
 
-  Result<void> look_for_conflicts(Connection& connection) {
+  // Where each key has its oldest letter: a key may have very many, and is looked up once.
+  Result<void> find_keys(Connection& connection) {
     if (request_.kind != OperationKind::kReplay) return {};
-    std::vector<const Target*> by_index(targets_.size());
-    for (const auto& [target, index] : targets_) by_index[index] = &target;
-    // The newest handled message of each key, looked up once: a key may have very many letters.
-    std::map<std::tuple<std::uint32_t, std::int32_t, std::int64_t>, std::int64_t> newest;
-    const auto number = [](Rows& row) { return row.maybe(0); };
+    const auto by_index = targets_by_index();
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       Chosen& c = chosen_[i];
-      const auto key = sql::one(connection, "SELECT key_hash FROM letters WHERE seq = $1", number, c.seq);
+      const auto key = sql::one(
+          connection, "SELECT key_hash FROM letters WHERE seq = $1", [](Rows& row) { return row.maybe(0); }, c.seq);
       if (!key) return std::unexpected(key.error());
-      if (!*key || !**key) continue;  // without a key there is no order
-      if (newest.size() == limits_.keys_looked_for) {
+      if (!*key || !**key || by_index[c.target]->from.empty()) continue;  // without key and topic there is no order
+      if (oldest_.size() == limits_.keys_looked_for) {
         report_.warnings.push_back("newer messages of the same keys were looked for among the first " +
                                    std::to_string(i) + " letters only");
         return {};
       }
-      const auto [known, fresh] = newest.try_emplace({c.target, c.partition, ***key}, -1);
-      if (fresh) {
-        const auto last =
-            sql::one(connection,
-                     "SELECT max(l.job_offset) FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.key_hash = $1"
-                     " AND l.state = $2 AND l.job_partition = $3 AND s.topic = $4 AND s.consumer_group = $5",
-                     number, ***key, static_cast<int>(LetterState::kResolved), c.partition, by_index[c.target]->from,
-                     by_index[c.target]->group);
-        if (!last) return std::unexpected(last.error());
-        if (*last && **last) known->second = ***last;
-      }
-      if (known->second <= c.offset) continue;
-      c.overtaken = true;
-      ++report_.order_conflicts;
+      c.key = **key;
+      const auto [known, fresh] = oldest_.try_emplace(place_of(c, by_index), c.offset);
+      if (!fresh) known->second = std::min(known->second, c.offset);
+    }
+    return {};
+  }
+
+  const KeyOffsets& oldest_letters() const { return oldest_; }
+
+  Result<void> mark_conflicts(Connection& connection, const FinishedMessages& in_log) {
+    report_.warnings.insert(report_.warnings.end(), in_log.warnings.begin(), in_log.warnings.end());
+    const auto newest = newest_handled(connection, oldest_, in_log);
+    if (!newest) return std::unexpected(newest.error());
+    const auto by_index = targets_by_index();
+    for (Chosen& c : chosen_) {
+      if (!c.key) continue;
+      const auto handled = newest->find(place_of(c, by_index));
+      c.overtaken = handled != newest->end() && handled->second > c.offset;
+      report_.order_conflicts += c.overtaken ? 1 : 0;
     }
     return {};
   }
@@ -169,8 +173,7 @@ class Planner {
     for (const auto& [why, letters] : excluded_) report_.excluded.push_back({why, letters});
     std::set<std::string> others;
     std::map<std::pair<std::string, std::string>, std::int64_t> to;
-    std::vector<const Target*> by_index(targets_.size());
-    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    const auto by_index = targets_by_index();
     for (const Chosen& c : chosen_)
       if (request_.kind == OperationKind::kReplay) ++to[{by_index[c.target]->topic, by_index[c.target]->group}];
     for (const auto& [where, letters] : to) {
@@ -205,8 +208,7 @@ class Planner {
   }
 
   Result<void> insert(Connection& connection, std::int64_t operation, Timestamp now) const {
-    std::vector<const Target*> by_index(targets_.size());
-    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    const auto by_index = targets_by_index();
     std::int64_t position = 0;
     for (const Chosen& c : chosen_) {
       const auto statement = connection.statement(
@@ -231,6 +233,16 @@ class Planner {
   std::int64_t letters() const { return static_cast<std::int64_t>(chosen_.size()); }
 
  private:
+  std::vector<const Target*> targets_by_index() const {
+    std::vector<const Target*> by_index(targets_.size());
+    for (const auto& [target, index] : targets_) by_index[index] = &target;
+    return by_index;
+  }
+
+  static KeyPlace place_of(const Chosen& c, const std::vector<const Target*>& by_index) {
+    return {by_index[c.target]->from, c.partition, *c.key, by_index[c.target]->group};
+  }
+
   void exclude(const std::string& why) { ++excluded_[why]; }
 
   std::string preview(const Bytes& value) const {
@@ -242,7 +254,8 @@ class Planner {
     if (request_.kind == OperationKind::kRestore && letter.state == LetterState::kArchived)
       return exclude("archived letters are restored from their archive");
     if (letter.attempts < request_.min_attempts) return exclude("its retries are not exhausted");
-    Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v};
+    Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v,
+                  {},         false};
     if (request_.kind == OperationKind::kReplay) {
       if (letter.replays >= limits_.max_replays && !request_.however_often) return exclude("max replays");
       const auto target = target_of(letter);
@@ -299,6 +312,7 @@ class Planner {
   bool unanswered_ = false;                // for some nobody there would tell what became of them
   std::map<std::string, Readers> readers_of_;
   std::set<std::string> lanes_, dlqs_;
+  KeyOffsets oldest_;
   std::map<std::string, std::int64_t> excluded_;
   PlanReport report_;
 };
@@ -324,18 +338,25 @@ Result<void> check(const OperationRequest& request, const PlanLimits& limits) {
 
 }  // namespace
 
-Result<Operation> plan_operation(Store& store, const OperationRequest& request, const ReadersOf& readers,
+Result<Operation> plan_operation(Store& store, const OperationRequest& request, const PlanSources& from,
                                  const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now) {
   if (auto fine = check(request, limits); !fine) return std::unexpected(fine.error());
-  Planner planner(request, readers, limits);
+  Planner planner(request, from.readers, limits);
+  const bool in_log = request.look_in_log && from.finished;
   // Read in one snapshot and written in a transaction of its own: nobody waits while a large plan is put together.
   const auto read = store.read([&](Connection& connection) -> Result<void> {
     BARTLEBY_TRY(planner.select(connection, now));
     planner.put_in_order();
     BARTLEBY_TRY(planner.try_edit(connection));
-    return planner.look_for_conflicts(connection);
+    BARTLEBY_TRY(planner.find_keys(connection));
+    return in_log ? Result<void>() : planner.mark_conflicts(connection, {});
   });
   if (!read) return std::unexpected(read.error());
+  if (in_log) {
+    // The log before the letters: a message that dies in between is known as dead, not taken for handled.
+    const FinishedMessages finished = from.finished(planner.oldest_letters());
+    BARTLEBY_TRY(store.read([&](Connection& connection) { return planner.mark_conflicts(connection, finished); }));
+  }
   OperationSettings settings = request.settings;
   if (planner.unanswered()) settings.canary = 0;  // it would be awaited in vain
   settings.selection = request.query ? query_text(*request.query) : std::to_string(request.ids.size()) + " ids";

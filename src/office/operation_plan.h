@@ -13,6 +13,7 @@
 #include "codec/query.h"
 #include "model/audit_entry.h"
 #include "model/operation_facts.h"
+#include "office/newer_messages.h"
 #include "ports/store.h"
 
 namespace bartleby {
@@ -24,6 +25,7 @@ struct OperationRequest {
   std::uint32_t min_attempts = 0;  // letters with fewer are left out
   bool however_often = false;      // the loop guard does not count
   bool what_fits = false;          // of more than one operation takes: as many as it does, not an error
+  bool look_in_log = false;        // for newer messages: it takes a while, for plans that somebody reads
   OperationSettings settings;      // `selection`, `…_before` are set later
 };
 
@@ -33,12 +35,19 @@ struct Reader {
 };
 // Who reads a topic.
 struct Readers {
+  // NOLINTNEXTLINE(google-explicit-constructor): a list of them is one
   Readers(std::vector<Reader> all = {}, std::string why = {}) : known(std::move(all)), unknown(std::move(why)) {}
 
   std::vector<Reader> known;
   std::string unknown;  // why there may be others; empty: there are none
 };
 using ReadersOf = std::function<Readers(const std::string& topic)>;
+
+// Whom a plan asks about what is outside the store.
+struct PlanSources {
+  ReadersOf readers;
+  FinishedIn finished;  // in the log; absent: newer messages are looked for among letters alone
+};
 
 struct PlanLimits {
   std::size_t ids = 10000;
@@ -55,7 +64,7 @@ struct PlanLimits {
 };
 
 // A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters.
-Result<Operation> plan_operation(Store& store, const OperationRequest& request, const ReadersOf& readers,
+Result<Operation> plan_operation(Store& store, const OperationRequest& request, const PlanSources& from,
                                  const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now);
 
 // Plans that nobody started within a day are cancelled. Answers with how many.

@@ -50,11 +50,15 @@ std::optional<RunCommand> OperationRun::step(std::optional<RunEvent> event, Now 
     asked_ = command.has_value();
     return command;
   }
-  if (done->result == CommandDone::Result::kRefused && sent) {
-    one_by_one_ = !office_mutant(OfficeMutant::kOneByOneForgotten);
-    if (sent->to - sent->from == 1) refused_ = done->why;
-  }
+  if (sent && done->result == CommandDone::Result::kRefused) refused(*sent, done->why);
+  if (sent && done->result == CommandDone::Result::kDone && at_most_) *at_most_ *= 2;
   return look();
+}
+
+void OperationRun::refused(const SendLetters& sent, const std::string& why) {
+  const std::int64_t letters = sent.to - sent.from;
+  if (letters == 1) refused_ = why;
+  if (letters > 1 && !office_mutant(OfficeMutant::kOneByOneForgotten)) at_most_ = letters / 2;
 }
 
 std::optional<RunCommand> OperationRun::wait(Instant until) {
@@ -79,10 +83,10 @@ std::optional<RunCommand> OperationRun::decide_replay(const OperationSeen& seen,
   if (seen.taken_to > seen.cursor && stopped) return GiveBack{seen.cursor, seen.taken_to};
   if (seen.taken_to > seen.cursor) {
     if (const auto why = std::exchange(refused_, std::nullopt)) return ReturnLetter{seen.cursor, *why};
-    sending_ = SendLetters{seen.cursor, one_by_one_ ? seen.cursor + 1 : seen.taken_to};
+    sending_ = SendLetters{seen.cursor, std::min(seen.taken_to, seen.cursor + at_most_.value_or(limits_.batch))};
     return *sending_;
   }
-  one_by_one_ = false;
+  at_most_.reset();
   if (seen.state != OperationState::kRunning) {
     over_ = true;
     return std::nullopt;

@@ -17,7 +17,7 @@
 namespace bartleby {
 
 struct RunLimits {
-  std::int64_t batch = 500;   // letters sent in one write
+  std::int64_t batch = 2000;  // letters sent in one write
   std::int64_t slice = 1000;  // letters discarded, restored or purged in one transaction
   Duration poll{200};         // how often outcomes, and what people want, are looked at
   Duration retry{1000};       // after a failure, doubled each time
@@ -91,12 +91,14 @@ class OperationRun {
   std::optional<RunCommand> decide(const OperationSeen& seen, Now now);
   std::optional<RunCommand> decide_replay(const OperationSeen& seen, Now now);
   std::optional<RunCommand> wait(Instant until);
+  void refused(const SendLetters& sent, const std::string& why);
   std::optional<RunCommand> paced(const OperationSeen& seen, std::int64_t until, Now now);
 
   const RunLimits limits_;
   bool asked_ = false;  // a command is open
   bool over_ = false;
-  bool one_by_one_ = false;  // a batch was refused: whose fault it was shows when each goes alone
+  // A batch was refused: half of it goes, and half of that, until one letter is, and twice as many after each success.
+  std::optional<std::int64_t> at_most_;
   std::optional<SendLetters> sending_;
   std::optional<std::string> refused_;  // why the letter that went alone was
   Instant due_{};

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/death_point.h"
+#include "base/thread_name.h"
 #include "office/mutants.h"
 #include "office/operation_plan.h"
 #include "office/operation_row.h"
 #include "office/outcomes.h"
+#include "office/replay_batch.h"
 #include "office/sql.h"
 
 namespace bartleby {
@@ -109,6 +111,7 @@ void OperationRunner::count(OperationKind kind, ItemResult result, std::int64_t 
 }
 
 void OperationRunner::work() {
+  name_thread("operations");
   for (;;) {
     const bool busy = round();
     tell_watches();
@@ -160,6 +163,7 @@ bool OperationRunner::prepare() {
   TopicSpec topic;
   topic.name = kOutcomesTopic;
   topic.partitions = kOutcomesPartitions;
+  topic.least_replicas = kOutcomesReplicas;
   topic.retention = Duration(std::chrono::hours(24 * 30));
   const auto made = broker_.ensure_topics({topic});
   if (!made) log_.warning("operations_wait", {{"why", made.error().message}});

@@ -4,12 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "codec/json_patch.h"
 #include "codec/json_text.h"
-#include "codec/letter_headers.h"
 #include "office/item_tally.h"
 #include "office/letter_changes.h"
-#include "office/letters.h"
 #include "office/mutants.h"
 #include "office/operation_row.h"
 #include "office/sql.h"
@@ -17,20 +14,10 @@
 namespace bartleby {
 namespace {
 
-// Of other programs that write dead letters. What they said about an earlier death is not the message's. The first
-// are beginnings of names; Karafka's and Watermill's are whole names: a message may have a `source_…` of its own.
-constexpr std::array<std::string_view, 4> kForeignHeaders = {"kafka_dlt-", "__connect.errors.", "__streams.errors.",
-                                                             "__dlq.errors."};
-constexpr std::array<std::string_view, 10> kForeignNames = {
-    "source_topic",    "source_partition", "source_offset",  "source_consumer_group", "source_attempts",
-    "source_trace_id", "reason_poisoned",  "topic_poisoned", "handler_poisoned",      "subscriber_poisoned"};
-constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
-
 struct Item {
   std::int64_t position, letter, version;
   std::uint32_t replays;
   ItemResult result;
-  std::string to_topic;
 };
 
 Result<std::vector<Item>> items_in(Connection& connection, std::int64_t seq, std::int64_t from, std::int64_t to,
@@ -38,11 +25,11 @@ Result<std::vector<Item>> items_in(Connection& connection, std::int64_t seq, std
   std::vector<Item> items;
   BARTLEBY_TRY(sql::each(
       connection,
-      "SELECT position, letter, version, replays, result, to_topic FROM operation_items"
+      "SELECT position, letter, version, replays FROM operation_items"
       " WHERE operation = $1 AND position >= $2 AND position < $3 AND result = $4 ORDER BY position",
       [&](Rows& row) {
-        items.push_back({row.integer(0), row.integer(1), row.integer(2), static_cast<std::uint32_t>(row.integer(3)),
-                         static_cast<ItemResult>(row.integer(4)), row.is_null(5) ? "" : row.text(5)});
+        items.push_back(
+            {row.integer(0), row.integer(1), row.integer(2), static_cast<std::uint32_t>(row.integer(3)), result});
       },
       seq, from, to, static_cast<int>(result)));
   return items;
@@ -57,8 +44,35 @@ Result<void> set_result(Connection& connection, ItemTally& tally, std::int64_t s
                       seq, item.position, static_cast<int>(result), note, ms(now));
 }
 
+// The same for all of [from, to) that have the one result: those that are to get another have it by now.
+Result<void> set_results(Connection& connection, ItemTally& tally, std::int64_t seq, std::int64_t from, std::int64_t to,
+                         ItemResult before, ItemResult after, Timestamp now) {
+  BARTLEBY_TRY(sql::execute(connection,
+                            "UPDATE operation_items SET result = $4, changed_at = $5 WHERE operation = $1"
+                            " AND position >= $2 AND position < $3 AND result = $6",
+                            seq, from, to, static_cast<int>(after), ms(now), static_cast<int>(before)));
+  tally.move(seq, before, after, connection.changes());
+  return {};
+}
+
 std::unexpected<Error> moved_on() {
   return fail(ErrorCode::kUnavailable, "the operation is not where it was; it is looked at again");
+}
+
+// An outcome may have come before this: what is known stays.
+Result<void> set_sent(Connection& connection, ItemTally& tally, std::int64_t seq, std::int64_t position,
+                      const Written& place, Timestamp now) {
+  BARTLEBY_TRY(sql::execute(connection,
+                            "UPDATE operation_items SET result = $5, changed_at = $6, to_partition = $3, to_offset = $4"
+                            " WHERE operation = $1 AND position = $2 AND result = $7",
+                            seq, position, place.partition.v, place.offset.v, static_cast<int>(ItemResult::kSent),
+                            ms(now), static_cast<int>(ItemResult::kUnknown)));
+  tally.move(seq, ItemResult::kUnknown, ItemResult::kSent, connection.changes());
+  if (connection.changes() == 1) return {};
+  return sql::execute(connection,
+                      "UPDATE operation_items SET to_partition = $3, to_offset = $4"
+                      " WHERE operation = $1 AND position = $2",
+                      seq, position, place.partition.v, place.offset.v);
 }
 
 Result<Operation> found(Connection& connection, std::int64_t seq) {
@@ -75,12 +89,12 @@ Result<void> move_cursor(Connection& connection, std::int64_t seq, std::int64_t 
   return {};
 }
 
-std::string why_not(const ChangedLetter& changed) {
+std::string why_not(const Changed& changed) {
   switch (changed.result) {
     case ChangeResult::kNotFound:
       return "it is gone";
     case ChangeResult::kWrongState:
-      return "it is " + std::string(name(changed.letter.state));
+      return "it is " + std::string(name(changed.state));
     default:
       return "it has changed since the plan";
   }
@@ -113,13 +127,6 @@ Result<void> on_letters(Store& store, std::int64_t seq, std::int64_t from, bool 
     BARTLEBY_TRY(tally.apply(connection, now));
     return changes.finish();
   });
-}
-
-bool of_a_dlq(const std::string& header) {
-  if (header.starts_with(letter_header::kPrefix)) return true;
-  for (const std::string_view prefix : kForeignHeaders)
-    if (header.starts_with(prefix)) return true;
-  return std::ranges::find(kForeignNames, header) != kForeignNames.end();
 }
 
 }  // namespace
@@ -166,9 +173,11 @@ Result<Dealt> take_letters(Store& store, std::int64_t seq, std::int64_t from, st
           if (!changed) return std::unexpected(changed.error());
           const bool taken = changed->result == ChangeResult::kDone;
           ++(taken ? dealt.changed : dealt.skipped);
-          BARTLEBY_TRY(set_result(connection, tally, seq, item, taken ? ItemResult::kUnknown : ItemResult::kSkipped,
-                                  taken ? "" : why_not(*changed), now));
+          if (!taken)
+            BARTLEBY_TRY(set_result(connection, tally, seq, item, ItemResult::kSkipped, why_not(*changed), now));
         }
+        BARTLEBY_TRY(set_results(connection, tally, seq, from, to, ItemResult::kPending, ItemResult::kUnknown, now));
+        if (connection.changes() != dealt.changed) return moved_on();
         // Nothing to send: it goes on after these.
         return dealt.changed == 0 ? move_cursor(connection, seq, from, to) : Result<void>();
       });
@@ -180,19 +189,11 @@ Result<void> write_down(Store& store, std::int64_t seq, std::int64_t from, std::
                         const std::map<std::int64_t, Written>& places, Timestamp now) {
   return store.write([&](Connection& connection) -> Result<void> {
     BARTLEBY_TRY(move_cursor(connection, seq, from, to));
-    for (auto at = places.lower_bound(from); at != places.end() && at->first < to; ++at)
-      BARTLEBY_TRY(sql::execute(connection,
-                                "UPDATE operation_items SET to_partition = $3, to_offset = $4"
-                                " WHERE operation = $1 AND position = $2",
-                                seq, at->first, at->second.partition.v, at->second.offset.v));
-    // An outcome may have come before this: what is known stays.
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE operation_items SET result = $4, changed_at = $5 WHERE operation = $1"
-                              " AND position >= $2 AND position < $3 AND result = $6",
-                              seq, from, to, static_cast<int>(ItemResult::kSent), ms(now),
-                              static_cast<int>(ItemResult::kUnknown)));
     ItemTally tally;
-    tally.move(seq, ItemResult::kUnknown, ItemResult::kSent, connection.changes());
+    for (auto at = places.lower_bound(from); at != places.end() && at->first < to; ++at)
+      BARTLEBY_TRY(set_sent(connection, tally, seq, at->first, at->second, now));
+    // After a crash it is not known where they landed.
+    BARTLEBY_TRY(set_results(connection, tally, seq, from, to, ItemResult::kUnknown, ItemResult::kSent, now));
     return tally.apply(connection, now);
   });
 }
@@ -215,7 +216,7 @@ Result<void> give_back(Store& store, std::int64_t seq, std::int64_t from, std::i
           // It has changed since the plan, but by this operation alone.
           BARTLEBY_TRY(sql::execute(connection,
                                     "UPDATE operation_items SET version = $3 WHERE operation = $1 AND position = $2",
-                                    seq, item.position, changed->letter.version));
+                                    seq, item.position, changed->version));
         }
         return {};
       });
@@ -258,9 +259,11 @@ Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, st
           if (!changed) return std::unexpected(changed.error());
           const bool done = changed->result == ChangeResult::kDone;
           ++(done ? dealt.changed : dealt.skipped);
-          BARTLEBY_TRY(set_result(connection, tally, seq, item, done ? ItemResult::kSucceeded : ItemResult::kSkipped,
-                                  done ? "" : why_not(*changed), now));
+          if (!done)
+            BARTLEBY_TRY(set_result(connection, tally, seq, item, ItemResult::kSkipped, why_not(*changed), now));
         }
+        BARTLEBY_TRY(set_results(connection, tally, seq, from, to, ItemResult::kPending, ItemResult::kSucceeded, now));
+        if (connection.changes() != dealt.changed) return moved_on();
         return move_cursor(connection, seq, from, to);
       });
   if (!written) return std::unexpected(written.error());
@@ -279,64 +282,6 @@ Result<void> move_by_itself(Store& store, std::int64_t seq, OperationCause cause
   });
 }
 
-Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
-                                 const OfficeKey& key,
-                                 const std::function<std::int32_t(const std::string& topic)>& partitions) {
-  ReplayBatch batch;
-  const auto read = store.read([&](Connection& connection) -> Result<void> {
-    const auto operation = found(connection, seq);
-    if (!operation) return std::unexpected(operation.error());
-    if (operation->state != OperationState::kRunning && !office_mutant(OfficeMutant::kSentThoughStopped))
-      return moved_on();
-    batch.operation = operation->id;
-    batch.to = to;
-    std::optional<JsonPatch> edit;
-    if (!operation->settings.edit.empty()) {
-      auto patch = JsonPatch::parse(operation->settings.edit);
-      if (!patch) return fail(ErrorCode::kInvalid, patch.error().message);
-      edit = std::move(*patch);
-    }
-    std::size_t bytes = 0;
-    const auto items = items_in(connection, seq, from, to, ItemResult::kUnknown);
-    if (!items) return std::unexpected(items.error());
-    for (const Item& item : *items) {
-      const auto row = letter_row(connection, item.letter);
-      if (!row) return std::unexpected(row.error());
-      auto payload = letter_payload(connection, item.letter);
-      if (!payload) return std::unexpected(payload.error());
-      if (!*row || !*payload) return fail(ErrorCode::kInvalid, "its bytes are not here");
-      const StoredLetter& letter = (*row)->letter;
-      bytes += letter.size;
-      if (bytes > kBatchBytes && !batch.records.empty()) {
-        batch.to = item.position;
-        return {};
-      }
-      Record record;
-      record.topic = item.to_topic;
-      // A topic that has fewer partitions now keeps the order of keys only if the key decides.
-      if (letter.job.partition.v < partitions(item.to_topic)) record.partition = letter.job.partition;
-      record.key = std::move((*payload)->key);
-      record.value = std::move((*payload)->value);
-      if (edit) {
-        auto edited = record.value ? edit->apply(*record.value) : fail(ErrorCode::kInvalid, "it has no value");
-        if (!edited) return fail(ErrorCode::kInvalid, "the edit does not apply: " + edited.error().message);
-        record.value = std::move(*edited);
-      }
-      for (auto& one : (*payload)->headers)
-        if (!of_a_dlq(one.first)) record.headers.push_back(std::move(one));
-      const ReplayMark mark{operation->id,    letter.id,          letter.lineage,
-                            item.replays + 1, letter.shelf.group, letter.timestamp.value_or(letter.died_at)};
-      record.headers.emplace_back(std::string(kReplayHeader), replay_header(mark, key, record.topic, record.value));
-      ++batch.dlqs[letter.shelf.dlq];
-      batch.positions.push_back(item.position);
-      batch.records.push_back(std::move(record));
-    }
-    return {};
-  });
-  if (!read) return std::unexpected(read.error());
-  return batch;
-}
-
 Result<std::optional<ChangedLetter>> take_back(LetterChanges& changes, const StoredLetter& letter, Timestamp now) {
   Connection& connection = changes.connection();
   struct Sent {
@@ -351,8 +296,9 @@ Result<std::optional<ChangedLetter>> take_back(LetterChanges& changes, const Sto
       static_cast<int>(ItemResult::kSent));
   if (!sent) return std::unexpected(sent.error());
   if (letter.state != LetterState::kReplaying || !*sent || !(*sent)->over) return std::nullopt;
-  auto changed = changes.change(letter.seq, {.state = LetterState::kReplaying, .replays = letter.replays},
-                                LetterCause::kReturned, {.detail = R"({"taken_back":true})"});
+  auto changed =
+      changes.change(std::string_view(letter.id), {.state = LetterState::kReplaying, .replays = letter.replays},
+                     LetterCause::kReturned, {.detail = R"({"taken_back":true})"});
   if (!changed) return std::unexpected(changed.error());
   if (changed->result != ChangeResult::kDone) return std::optional(std::move(*changed));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET replays = replays + 1 WHERE seq = $1", letter.seq));

@@ -4,12 +4,9 @@
 // Any thread. A step that finds the operation elsewhere than its caller has seen answers with kUnavailable: look again.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
-#include "codec/replay_header.h"
 #include "office/letter_changes.h"
 #include "office/operation_run.h"
 #include "ports/broker.h"
@@ -35,20 +32,6 @@ Result<void> return_letter(Store& store, std::int64_t seq, std::int64_t at, cons
 Result<Dealt> change_slice(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to, Timestamp now);
 Result<void> move_by_itself(Store& store, std::int64_t seq, OperationCause cause, const std::string& note,
                             Timestamp now);
-
-// The taken letters of [from, to) as records: the message as it was, without headers of dead letter queues, and with
-// the one that makes it a replay.
-struct ReplayBatch {
-  std::string operation;  // its id
-  std::int64_t to = 0;    // letters below it are in the batch: large ones may make it shorter than asked for
-  std::vector<std::int64_t> positions;
-  std::vector<Record> records;
-  std::map<std::string, std::uint64_t> dlqs;  // how many of them are of which
-};
-// Answers with kInvalid where a letter cannot be sent. `partitions`: of a topic; 0: there is no such topic.
-Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,
-                                 const OfficeKey& key,
-                                 const std::function<std::int32_t(const std::string& topic)>& partitions);
 
 // A letter that was sent, whose operation is over and of which nobody told what became, is open again. It counts as
 // replayed once more, so that a late word about the first is not taken for one about the next. Nothing: it may not be

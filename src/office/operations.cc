@@ -29,8 +29,8 @@ Result<std::string> running_beside(Connection& connection, const Operation& oper
 }  // namespace
 
 Result<Operation> Operations::plan(const OperationRequest& request, const Actor& actor) {
-  return plan_operation(store_, request, options_.readers, options_.limits, options_.new_id(), actor,
-                        clock_.now().wall);
+  return plan_operation(store_, request, {options_.readers, options_.finished}, options_.limits, options_.new_id(),
+                        actor, clock_.now().wall);
 }
 
 Result<ChangedOperation> Operations::start(const std::string& id, const Actor& actor) {

@@ -16,6 +16,7 @@ namespace bartleby {
 
 struct OperationsOptions {
   ReadersOf readers;
+  FinishedIn finished{};  // in the log; absent: newer messages are looked for among letters alone
   PlanLimits limits;
   OperationSettings defaults;           // of rate, canary, halt and undo
   std::function<std::string()> new_id;  // `op_…`, never the same twice

@@ -183,15 +183,11 @@ Result<std::size_t> forget_operations(Store& store, Timestamp before, int most, 
   return forgotten;
 }
 
-Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations,
-                                  const std::string& holder, Timestamp now) {
-  RetentionReport report;
-  const auto ours = take_lease(store, kRetentionLease, holder, now, kLease);
-  if (!ours) return std::unexpected(ours.error());
-  if (!*ours) {
-    report.skipped = true;
-    return report;
-  }
+namespace {
+
+// Of letters and operations.
+Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations, Timestamp now,
+                       RetentionReport& report) {
   std::vector<DlqState> dlqs;
   BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
     auto found = dlq_states(connection);
@@ -213,7 +209,24 @@ Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& 
   const auto forgotten = forget_operations(store, now - operations, kSlices, kItemSlice, now);
   if (!forgotten) return std::unexpected(forgotten.error());
   report.operations = *forgotten;
+  return {};
+}
+
+}  // namespace
+
+Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations,
+                                  const std::string& holder, Timestamp now) {
+  RetentionReport report;
+  const auto ours = take_lease(store, kRetentionLease, holder, now, kLease);
+  if (!ours) return std::unexpected(ours.error());
+  if (!*ours) {
+    report.skipped = true;
+    return report;
+  }
+  const auto kept = keep_rows(store, archive, rule_of, operations, now, report);
+  // Whatever became of that: this makes room.
   auto upkeep = tidy_archives(store, archive, kArchivesAtOnce, now);
+  if (!kept) return std::unexpected(kept.error());
   if (!upkeep) return std::unexpected(upkeep.error());
   report.rewritten = upkeep->rewritten;
   report.removed = upkeep->removed;

@@ -15,8 +15,10 @@ namespace {
   " bytes"
 #define BARTLEBY_NEXT_IN_QUEUE "(SELECT coalesce(max(number), 0) + 1 FROM sink_queue WHERE sink = $1)"
 
-// Under the number of the life that died: a letter that is taken back counts one more since.
-Result<void> queue_one(Connection& connection, const std::string& sink, std::int64_t seq, Timestamp published) {
+// Under the number of the life that died: a letter that is taken back counts one more since. `arrives`: by being taken
+// in; else it was here before, and when a later life came is known of its death alone.
+Result<void> queue_one(Connection& connection, const std::string& sink, std::int64_t seq, Timestamp published,
+                       bool arrives) {
   return sql::execute(connection,
                       "INSERT INTO sink_queue(sink, number, " BARTLEBY_SINK_COLUMNS
                       ")"
@@ -24,10 +26,12 @@ Result<void> queue_one(Connection& connection, const std::string& sink, std::int
                       ", l.id, CASE WHEN $4 = 1 THEN l.replays ELSE l.payload_life END, l.shelf, l.lineage,"
                       " l.dlq_partition, l.dlq_offset, l.origin_partition, l.origin_offset, l.timestamp, l.instance,"
                       " l.dialect, l.kind, l.attempts, l.error_type, l.error_message, l.first_failure_at, l.died_at,"
-                      " l.changed_at, $3, p.stack, p.bytes"
+                      " CASE WHEN $5 = 1 THEN l.changed_at WHEN EXISTS (SELECT 1 FROM lives e WHERE"
+                      " e.letter = l.seq) THEN l.died_at ELSE l.arrived_at END, $3, p.stack, p.bytes"
                       " FROM letters l JOIN payloads p ON p.letter = l.seq AND p.life = l.payload_life"
                       " WHERE l.seq = $2",
-                      sink, seq, ms(published), office_mutant(OfficeMutant::kTakenBackIsNextLife) ? 1 : 0);
+                      sink, seq, ms(published), office_mutant(OfficeMutant::kTakenBackIsNextLife) ? 1 : 0,
+                      arrives ? 1 : 0);
 }
 
 // Of a life that is over less is known; that it was taken in is as old as its death here.
@@ -101,7 +105,7 @@ Result<void> follow_feeds(Connection& connection, const std::string& dlq, std::s
 
 Result<void> queue_letter(Connection& connection, std::int64_t seq, Timestamp published,
                           std::span<const std::string> sinks) {
-  for (const std::string& sink : sinks) BARTLEBY_TRY(queue_one(connection, sink, seq, published));
+  for (const std::string& sink : sinks) BARTLEBY_TRY(queue_one(connection, sink, seq, published, true));
   return {};
 }
 
@@ -132,7 +136,7 @@ Result<bool> fill_queue(Connection& connection, const std::string& sink, std::in
         [&](Rows& row) { earlier.push_back(row.integer(0)); }, letter.seq));
     if (office_mutant(OfficeMutant::kEarlierLivesNotFilled)) earlier.clear();
     for (const std::int64_t replays : earlier) BARTLEBY_TRY(queue_earlier(connection, sink, letter.seq, replays));
-    BARTLEBY_TRY(queue_one(connection, sink, letter.seq, letter.died));
+    BARTLEBY_TRY(queue_one(connection, sink, letter.seq, letter.died, false));
   }
   BARTLEBY_TRY(sql::execute(connection, "UPDATE sink_feeds SET next = $3 WHERE sink = $1 AND dlq = $2", sink, dlq, to));
   return true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/thread_name.h"
 #include "office/mutants.h"
 #include "office/sql.h"
 
@@ -46,6 +47,7 @@ void SinkRunner::wake() {
 }
 
 void SinkRunner::work() {
+  name_thread("sink");
   for (;;) {
     const bool more = round();
     std::unique_lock lock(mutex_);

@@ -91,7 +91,7 @@ class Suggesting {
   }
 
  private:
-  void add(std::string term, std::string about) {
+  void add(const std::string& term, std::string about) {
     if (found_.size() == kMaxSuggestions) return;
     found_.push_back({head_ + term, term, std::move(about)});
   }

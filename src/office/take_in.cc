@@ -57,8 +57,9 @@ Result<std::optional<IntakePosition>> TakeIn::position(const TopicPartition& dlq
   std::optional<IntakePosition> found;
   auto read = store_.read([&](Connection& connection) -> Result<void> {
     auto row = sql::one(
-        connection, "SELECT next, done_to FROM cursors WHERE dlq = $1 AND partition = $2",
-        [](Rows& r) { return IntakePosition{Offset(r.integer(0)), Offset(r.integer(1))}; }, dlq.topic, dlq.partition.v);
+        connection, "SELECT next, done_to, log_id FROM cursors WHERE dlq = $1 AND partition = $2",
+        [](Rows& r) { return IntakePosition{Offset(r.integer(0)), Offset(r.integer(1)), r.text(2)}; }, dlq.topic,
+        dlq.partition.v);
     if (!row) return std::unexpected(row.error());
     found = *row;
     return {};
@@ -119,17 +120,18 @@ Result<void> TakeIn::move_position(Connection& connection, const IntakeBatch& b)
   if (b.before)
     BARTLEBY_TRY(sql::execute(connection,
                               office_mutant(OfficeMutant::kPositionNotCompared)
-                                  ? "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5"
-                                    " WHERE dlq = $1 AND partition = $2 AND $6 = $6 AND $7 = $7"
-                                  : "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5"
-                                    " WHERE dlq = $1 AND partition = $2 AND next = $6 AND done_to = $7",
+                                  ? "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5, log_id = $6"
+                                    " WHERE dlq = $1 AND partition = $2 AND $7 = $7 AND $8 = $8 AND $9 = $9"
+                                  : "UPDATE cursors SET next = $3, done_to = $4, missed = missed + $5, log_id = $6"
+                                    " WHERE dlq = $1 AND partition = $2 AND next = $7 AND done_to = $8 AND log_id = $9",
                               b.dlq.topic, b.dlq.partition.v, b.after.next.v, b.after.done_to.v, b.missed,
-                              b.before->next.v, b.before->done_to.v));
+                              b.after.log_id, b.before->next.v, b.before->done_to.v, b.before->log_id));
   else
     BARTLEBY_TRY(sql::execute(connection,
-                              "INSERT INTO cursors(dlq, partition, next, done_to, missed) VALUES($1, $2, $3, $4, $5)"
-                              " ON CONFLICT(dlq, partition) DO NOTHING",
-                              b.dlq.topic, b.dlq.partition.v, b.after.next.v, b.after.done_to.v, b.missed));
+                              "INSERT INTO cursors(dlq, partition, next, done_to, missed, log_id)"
+                              " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT(dlq, partition) DO NOTHING",
+                              b.dlq.topic, b.dlq.partition.v, b.after.next.v, b.after.done_to.v, b.missed,
+                              b.after.log_id));
   if (connection.changes() == 1) return {};
   return fail(ErrorCode::kUnavailable,
               b.dlq.topic + "/" + std::to_string(b.dlq.partition.v) +

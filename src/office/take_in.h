@@ -20,10 +20,11 @@ namespace bartleby {
 
 // How far intake has come in one partition of a dlq.
 struct IntakePosition {
-  Offset next{0};     // reading begins here: below it nothing is unfinished
-  Offset done_to{0};  // what ended below it is stored; parts between the two may still wait for others
+  Offset next{0};        // reading begins here: below it nothing is unfinished
+  Offset done_to{0};     // what ended below it is stored; parts between the two may still wait for others
+  std::string log_id{};  // of which log: another one may have the name later. Empty: not known
 
-  constexpr auto operator<=>(const IntakePosition&) const = default;
+  bool operator==(const IntakePosition&) const = default;
 };
 
 struct IntakeBatch {

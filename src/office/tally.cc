@@ -30,9 +30,9 @@ void Tally::add(const Shelf& shelf, std::int64_t issue, std::int64_t letter, Let
   shelves_[{shelf.id, state}] += delta;
   if (state != LetterState::kOpen) return;
   issues_[issue] += delta;
-  Summary& summary = consumers_[shelf.consumer];
-  summary.delta += delta;
-  summary.label = shelf.label;
+  const auto [summary, added] = consumers_.try_emplace(shelf.consumer);
+  if (added) summary->second.label = shelf.label;
+  summary->second.delta += delta;
 }
 
 void Tally::move(const Shelf& shelf, std::int64_t issue, std::int64_t letter, std::optional<LetterState> from,

@@ -1,8 +1,7 @@
 // The files of archives, in memory, between the office and a seed's faults.
 //
 // A call may fail before anything happened, be done and answered with an error, or end the process before or after it.
-// What is put is there whole or not at all. `putting` is told of every file before it comes, `removing` before it goes.
-// One thread.
+// What is put is there whole or not at all. `removing` is told of every file before it goes. One thread.
 #pragma once
 
 #include <functional>
@@ -18,12 +17,11 @@ class SimArchive : public Archive {
  public:
   explicit SimArchive(OfficeFate& fate) : fate_(fate) {}
 
-  std::function<void(const std::string& name)> putting, removing;
+  std::function<void(const std::string& name)> removing;
   const std::map<std::string, std::string>& files() const { return files_; }
 
   Result<void> put(const std::string& name, std::string_view bytes) override {
     return fate_.asked([&]() -> Result<void> {
-      if (putting) putting(name);
       files_[name] = bytes;
       return {};
     });

@@ -180,9 +180,9 @@ Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::
                                r.integer(2), static_cast<std::uint32_t>(r.integer(3)), r.integer(4), result, r.text(6)};
                            ++picture.operations[r.integer(0)].results[static_cast<std::size_t>(result)];
                          }));
-  BARTLEBY_TRY(sql::each(connection, "SELECT dlq, partition, next, done_to, missed FROM cursors", [&](Rows& r) {
+  BARTLEBY_TRY(sql::each(connection, "SELECT dlq, partition, next, done_to, missed, log_id FROM cursors", [&](Rows& r) {
     picture.positions[{r.text(0), Partition(static_cast<std::int32_t>(r.integer(1)))}] = {
-        {Offset(r.integer(2)), Offset(r.integer(3))}, r.integer(4)};
+        {Offset(r.integer(2)), Offset(r.integer(3)), r.text(5)}, r.integer(4)};
   }));
   return sql::each(
       connection,
@@ -297,7 +297,10 @@ void OfficeChecker::check_arrival(const Picture& before, const Letter& letter) {
       broken("one message is two letters: " + letter.id + " and " + other.id);
   // One that was purged and written again is a new one with the old name.
   if (!arrived_.insert(letter.id).second)
-    std::erase_if(sent_, [&](const auto& one) { return one.first.first == letter.id; });
+    std::erase_if(sent_, [&](const auto& one) {
+      if (one.first.first == letter.id) sent_before_.insert(one.first);
+      return one.first.first == letter.id;
+    });
   if (letter.dialect == "raw" || anew_.contains(letter.dlq)) return;
   const auto was = before.positions.find(letter.dlq);
   if (was != before.positions.end() && letter.at < was->second.at.done_to)
@@ -328,15 +331,16 @@ void OfficeChecker::check_positions(const Picture& before) {
 void OfficeChecker::check_position(const TopicPartition& tp, const std::optional<Position>& was, const Position& is) {
   const std::string dlq = tp.topic + "/" + std::to_string(tp.partition.v);
   IntakePosition from = was ? was->at : IntakePosition{};
-  if (is.at.next < from.next || is.at.done_to < from.done_to) {
-    if (anew_.erase(tp) == 0) return broken("the position fell: " + dlq);
-    coverage_.saw(OfficeSeen::kNewTopic);
+  const bool another = was && !was->at.log_id.empty() && was->at.log_id != is.at.log_id;
+  if (another || is.at.next < from.next || is.at.done_to < from.done_to) {
+    if (anew_.erase(tp) == 0 && !another) return broken("the position fell: " + dlq);
+    coverage_.saw(another ? OfficeSeen::kNewLog : OfficeSeen::kNewTopic);
     from = {};
   }
   if (is.at.next > is.at.done_to) broken("the position has passed what is stored: " + dlq);
   if (is.at.next < is.at.done_to) coverage_.saw(OfficeSeen::kHeldBack);
   const Offset start = cluster_.log(tp).start();
-  const std::int64_t missed = was ? std::max<std::int64_t>(0, start.v - from.done_to.v) : 0;
+  const std::int64_t missed = was && !another ? std::max<std::int64_t>(0, start.v - from.done_to.v) : 0;
   if (missed > 0) coverage_.saw(OfficeSeen::kMissed);
   if (is.missed - (was ? was->missed : 0) != missed)
     broken("missed " + std::to_string(missed) + " and counted " + std::to_string(is.missed - (was ? was->missed : 0)) +

@@ -39,9 +39,8 @@ class OfficeChecker {
   void dlq(const std::string& topic) { dlqs_.insert(topic); }
   void made_anew(const TopicPartition& dlq);
   void record_visible(const TopicPartition& tp, const LogRecord& record);
-  void begin_turn();                         // of the office
-  void forgets(Timestamp before);            // operations that ended then
-  void file_comes(const std::string& name);  // of the archive
+  void begin_turn();               // of the office
+  void forgets(Timestamp before);  // operations that ended then
   void file_goes(const std::string& name);
   void tell(const std::string& dlq, bool told);  // whether the sink gets its letters, from now on
   void given(const SinkLetter& life);            // to the sink
@@ -170,6 +169,7 @@ class OfficeChecker {
   std::set<std::string> written_, arrived_;
   std::map<std::string, std::pair<Offset, std::string>> origins_;      // first lives and their letters, by lineage
   std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;  // letter and life: the operation
+  std::set<std::pair<std::string, std::uint32_t>> sent_before_;        // its letter was purged and written again since
   std::map<std::tuple<std::string, std::string, std::string>, Offset> last_sent_;  // operation, topic, key: the origin
   std::map<std::pair<std::string, std::uint32_t>, std::set<Verdict>> verdicts_;
   std::map<std::int64_t, std::string> ids_;                     // of letters that are or were
@@ -179,7 +179,6 @@ class OfficeChecker {
   Timestamp forget_before_ = Timestamp::min();
   std::set<std::tuple<std::string, std::string, std::uint32_t>> noted_;   // operation, letter, life: with a result
   std::map<std::string, std::map<std::string, std::uint32_t>> contents_;  // of files by their bytes' hash: letter, life
-  std::set<std::string> listed_;                                          // archives that are or were
   // ---- Sinks
   std::set<std::string> told_, ever_told_, feeds_seen_;  // dlqs
   std::map<std::string, LetterPayload> raw_bytes_;  // of records, by the id that they get where they are no letters

@@ -44,7 +44,6 @@ const std::map<std::string, std::uint32_t>* OfficeChecker::letters_in(const std:
 }
 
 void OfficeChecker::check_archives(const Picture& before) {
-  for (const auto& [seq, archive] : now_.archives) listed_.insert(archive.id);
   for (const auto& [seq, letter] : now_.letters) {
     if (letter.state != LetterState::kArchived) {
       const auto was = before.letters.find(seq);
@@ -88,13 +87,6 @@ void OfficeChecker::check_restored(std::int64_t seq, const Letter& letter) {
   if (!read) broken("the store cannot be read: " + read.error().message);
 }
 
-// A letter that was restored and is archived again as it was has a file of the same name: until the list has it, a
-// crash may leave it there.
-void OfficeChecker::file_comes(const std::string& name) {
-  const std::string id = name.substr(0, name.find('.'));
-  if (std::ranges::none_of(now_.archives, [&](const auto& one) { return one.second.id == id; })) listed_.erase(id);
-}
-
 void OfficeChecker::file_goes(const std::string& name) {
   for (const auto& [letter, archive] : now_.archived) {
     const auto row = now_.archives.find(archive);
@@ -105,13 +97,12 @@ void OfficeChecker::file_goes(const std::string& name) {
   }
 }
 
-// Files of archives that were never listed may be there: a crash leaves them.
 void OfficeChecker::check_files_at_the_end() {
   std::map<std::string, std::set<std::string>> held;
-  std::set<std::string> listed;
+  std::set<std::string> files;
   for (const auto& [seq, archive] : now_.archives) {
-    listed.insert(archive.id);
     held[archive.id];
+    files.insert({archive_file(archive.id), archive_manifest(archive.id)});
   }
   for (const auto& [letter, archive] : now_.archived) {
     const auto row = now_.archives.find(archive);
@@ -126,9 +117,8 @@ void OfficeChecker::check_files_at_the_end() {
     for (const auto& [letter, life] : *there)
       if (!letters.contains(letter)) broken("has left its archive and is still in its file: " + letter);
   }
-  for (const std::string& id : listed_)
-    if (!listed.contains(id) && archive_.files().contains(archive_file(id)))
-      broken("the file of an archive that is gone: " + id);
+  for (const auto& [name, bytes] : archive_.files())
+    if (!files.contains(name)) broken("a file that belongs to no archive: " + name);
 }
 
 }  // namespace bartleby::sim

@@ -162,7 +162,9 @@ void OfficeChecker::check_item(const Picture& before, std::int64_t operation, co
                                                                : OfficeSeen::kRefused);
         return;
       }
-      if (!sent) return wrong("called " + std::string(name(is.result)) + " though it was not sent");
+      // What became of a life that was sent before its letter was purged and came again is so of that life now.
+      if (!sent && (is.result == ItemResult::kSent || !sent_before_.contains({id, is.replays + 1})))
+        return wrong("called " + std::string(name(is.result)) + " though it was not sent");
       if (is.result == ItemResult::kSent) return;
       coverage_.saw(OfficeSeen::kEarlyOutcome);
       break;
@@ -191,6 +193,11 @@ void OfficeChecker::ended() {
     if (done.next != end || done.done_to != end)
       broken("never taken in: " + tp.topic + "/" + std::to_string(tp.partition.v) + " from " +
              std::to_string(done.next.v));
+    // Whatever the positions were meanwhile, and of which log.
+    for (auto one = records.lower_bound(cluster_.log(tp).start()); one != records.end(); ++one)
+      if (!arrived_.contains(one->second.raw) && !arrived_.contains(one->second.letter))
+        broken("passed and never taken in: " + tp.topic + "/" + std::to_string(tp.partition.v) + ":" +
+               std::to_string(one->first.v));
   }
   for (const auto& [seq, op] : now_.operations) {
     if (op.state != OperationState::kDone && op.state != OperationState::kCancelled)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "codec/replay_header.h"
 #include "ports/broker.h"
 #include "ports/store.h"
+#include "ports/topic_ids.h"
 
 namespace bartleby::sim {
 
@@ -108,9 +110,11 @@ class FragileStore : public Store {
   OfficeFate& fate_;
 };
 
-class FragileBroker : public Broker {
+class FragileBroker : public Broker, public TopicIds {
  public:
   FragileBroker(Broker& inside, OfficeFate& fate) : inside_(inside), fate_(fate) {}
+
+  std::function<std::string(const std::string&)> id_of;  // of a topic; absent: it tells none
 
   Result<std::unique_ptr<Member>> join(const GroupSpec& spec) override { return inside_.join(spec); }
   Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>& wanted) override {
@@ -142,6 +146,14 @@ class FragileBroker : public Broker {
   Result<std::vector<LogRecord>> read(const TopicPartition& tp, Offset from, std::size_t records,
                                       std::size_t bytes) override {
     return fate_.asked([&] { return inside_.read(tp, from, records, bytes); });
+  }
+  Result<std::map<std::string, std::string>> topic_ids(const std::vector<std::string>& topics) override {
+    if (!id_of) return std::map<std::string, std::string>();
+    return fate_.asked([&]() -> Result<std::map<std::string, std::string>> {
+      std::map<std::string, std::string> ids;
+      for (const std::string& topic : topics) ids[topic] = id_of(topic);
+      return ids;
+    });
   }
 
  private:

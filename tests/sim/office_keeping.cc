@@ -8,6 +8,7 @@ namespace bartleby::sim {
 
 void OfficeWorld::draw_keeping() {
   keeps_ = random().chance(60);
+  two_keepers_ = random().chance(50);
   constexpr std::array<std::int64_t, 4> kTimes = {500, 5000, 60000, 1800000};
   rule_.keep = Duration(kTimes[random().below(kTimes.size())]);
   rule_.then = random().chance(75) ? Then::kArchive : Then::kPurge;
@@ -59,6 +60,24 @@ void OfficeWorld::restore_an_archive() {
   note("restores " + id + (restored ? ": " + std::to_string(restored->restored) : " was not answered"));
   if (!restored && restored.error().code != ErrorCode::kUnavailable)
     checker_->broken("an archive cannot be restored: " + restored.error().message);
+}
+
+// An office that has the lease because the first stood still for too long: it works between two calls of the first.
+void OfficeWorld::another_keeper() {
+  nested_ = true;
+  try {
+    if (tidy_archives(*store_, archive_, 2, scheduler_.wall())) coverage_.saw(OfficeSeen::kTwoKeepers);
+    note("another keeper of archives");
+  } catch (const OfficeCrash&) {
+    note("the other keeper crashed");
+  }
+  nested_ = false;
+}
+
+// Files are looked for once more after an hour.
+bool OfficeWorld::waits_for_files() const {
+  const OfficeChecker::Picture& p = checker_->picture();
+  return keeps_ && p.archives_left.empty() && !p.files_left.empty();
 }
 
 // In a world that keeps nothing, nothing has left an archive either.

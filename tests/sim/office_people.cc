@@ -124,6 +124,8 @@ void OfficeWorld::change_one_letter() {
   // Somebody looks for those that do not come back.
   const auto waits = std::ranges::find(letters, LetterState::kReplaying, [](const auto& l) { return l.second.state; });
   if (waits != letters.end() && random().chance(40)) which = waits, cause = LetterCause::kRestore;
+  const auto away = std::ranges::find(letters, LetterState::kArchived, [](const auto& l) { return l.second.state; });
+  if (away != letters.end() && random().chance(50)) which = away, cause = LetterCause::kPurge;  // one of many, perhaps
   const std::string id = which->second.id;
   const auto done = change_letters(*store_, kAnn, scheduler_.wall(), [&](LetterChanges& changes) -> Result<void> {
     const auto row = letter_row(changes.connection(), std::string_view(id));

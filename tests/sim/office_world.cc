@@ -47,7 +47,6 @@ OfficeWorld::OfficeWorld(std::uint64_t seed, const std::string& folder, OfficeCo
   draw();
   make_topics();
   cluster_.on_record_visible([this](const TopicPartition& tp, const LogRecord& r) { checker_->record_visible(tp, r); });
-  archive_.putting = [this](const std::string& name) { checker_->file_comes(name); };
   archive_.removing = [this](const std::string& name) { checker_->file_goes(name); };
   sink_.given = [this](const SinkLetter& life) { checker_->given(life); };
   store_->committed = [this] {
@@ -69,6 +68,7 @@ OfficeWorld::OfficeWorld(std::uint64_t seed, const std::string& folder, OfficeCo
   };
   fate_.at_call = [this] {
     if (two_intakes_ && taking_in_ && !nested_ && random().chance(6)) another_intake();
+    if (!nested_ && keeper_in_ > 0 && --keeper_in_ == 0) another_keeper();
   };
 }
 
@@ -85,6 +85,11 @@ void OfficeWorld::draw() {
   dies_ = kDies[random().below(kDies.size())];
   retention_ = random().chance(35);
   new_topics_ = random().chance(25);
+  tells_ids_ = new_topics_ && seed_ % 2 == 0;
+  if (tells_ids_)
+    broker_.id_of = [this](const std::string& topic) {
+      return "id-" + std::to_string(cluster_.log({topic, Partition(0)}).incarnation());
+    };
   two_intakes_ = random().chance(30);
   copies_ = on();
   again_ = random().chance(30);
@@ -167,6 +172,7 @@ bool OfficeWorld::alive(const std::function<void()>& work) {
     checker_->broken("busy without end");
   }
   taking_in_ = nested_ = false;
+  keeper_in_ = 0;
   office_.reset();
   return false;
 }
@@ -190,7 +196,12 @@ void OfficeWorld::office_turn() {
   if ((healing_ || random().chance(80)) && !intake_first) intake();
   if (random().chance(40)) alive([&] { check_counts(); });
   if (random().chance(20)) alive([&] { free_empty_shelves(); });
-  if (keeps_ && (healing_ || random().chance(30))) alive([&] { tidy(); });
+  if (keeps_ && (healing_ || random().chance(30)))
+    alive([&] {
+      keeper_in_ = two_keepers_ ? random().between(1, 16) : 0;
+      tidy();
+      keeper_in_ = 0;
+    });
   feed_sink();
 }
 
@@ -235,7 +246,7 @@ bool OfficeWorld::quiet() {
       const auto at = p.positions.find(tp);
       const Offset end = cluster_.log(tp).high_watermark();
       const IntakePosition done = at == p.positions.end() ? IntakePosition{} : at->second.at;
-      if (done != IntakePosition{end, end}) return false;
+      if (done.next != end || done.done_to != end || !checker_->noticed(tp)) return false;
     }
   return tidied() && checker_->sink_has_all();
 }
@@ -244,7 +255,7 @@ void OfficeWorld::heal() {
   healing_ = true;
   faults_ = {};
   cluster_.faults().p_produce_fail = 0;
-  two_intakes_ = false;
+  two_intakes_ = two_keepers_ = false;
   sink_.refuses = 0;
   dies_ = 0;
   for (const OfficeGroup& g : groups_) {
@@ -253,7 +264,8 @@ void OfficeWorld::heal() {
   }
   note("healed");
   for (std::uint32_t round = 0; round < kHealRounds && checker_->violation().empty(); ++round) {
-    scheduler_.run_for(Duration(round % 20 == 19 ? 700000 : 30000));
+    scheduler_.run_for(waits_for_files() ? Duration(std::chrono::hours(1))
+                                         : Duration(round % 20 == 19 ? 700000 : 30000));
     alive([&] { change_operation(true); });
     office_turn();
     work();

@@ -100,6 +100,8 @@ class OfficeWorld {
   // ---- office_keeping.cc: what becomes of things by the clock
   void draw_keeping();
   void tidy();
+  void another_keeper();
+  bool waits_for_files() const;
   void restore_an_archive();
   bool tidied() const;
 
@@ -136,8 +138,9 @@ class OfficeWorld {
   // ---- What this seed is like
   std::vector<OfficeGroup> groups_;
   std::uint32_t rounds_ = 30, letters_left_ = 40, dies_ = 30;
+  bool tells_ids_ = false;  // the broker, of its topics
   bool retention_ = false, new_topics_ = false, two_intakes_ = false, copies_ = false, again_ = false, parts_ = false;
-  bool denied_ = false, long_waits_ = false, lazy_outcomes_ = false;
+  bool denied_ = false, two_keepers_ = false, long_waits_ = false, lazy_outcomes_ = false;
   bool keeps_ = false;
   bool has_sink_ = false, fickle_ = false;
   std::uint32_t feeds_ = 0;  // of 100 turns in which the sink may be fed
@@ -154,6 +157,7 @@ class OfficeWorld {
   std::set<std::string> hurried_;  // operations whose rate was taken away
   std::uint32_t ids_ = 0;
   bool taking_in_ = false, nested_ = false, healing_ = false;
+  std::int64_t keeper_in_ = 0;  // after so many calls another office keeps up archives; 0: none does
   std::uint64_t commits_ = 0;
   std::uint64_t hash_ = 0;
 };
