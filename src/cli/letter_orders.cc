@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/letter_text.h"
 #include "cli/operation_text.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "codec/json_patch.h"
@@ -13,6 +14,8 @@
 
 namespace bartleby::cli {
 namespace {
+
+constexpr std::int64_t kTellEvery = 10;  // letters of an export
 
 std::string path_of(const std::string& letter) { return "/api/v1/letters/" + encoded(letter); }
 
@@ -159,17 +162,21 @@ Ran export_letters(const Arguments& arguments, const CliContext& context) {
   if (!session) return std::unexpected(session.error());
   const std::string first = "/api/v1/letters?limit=500&q=" + encoded(arguments.value("--query").value_or(""));
   std::int64_t letters = 0;
+  Progress progress(session->err());
   for (std::string path = first; !path.empty();) {
     const auto page = session->get(path);
     if (!page) return std::unexpected(page.error());
     for (const JsonValue& letter : (*page)["items"].items()) {
       if (auto done = export_one(*session, letter.text("id")); !done) return std::unexpected(done.error());
-      ++letters;
+      // Not between the letters themselves.
+      if (++letters % kTellEvery == 0 && !context.terminal.value_or(false))
+        progress.tell(so_far_text(letters, *page, "letter"));
     }
     if (!session->out().good()) return exit_status::kPartly;
     const std::string next = page->text("next");
     path = next.empty() ? "" : first + "&cursor=" + encoded(next);
   }
+  progress.tell("");
   session->err() << counted(letters, "letter") << '\n';
   return exit_status::kOk;
 }
@@ -247,6 +254,7 @@ std::vector<Command> letter_order_commands() {
       {.name = "letters export",
        .summary = "write letters with their values to standard output, one JSON a line",
        .options = with_server_options({{"--query", 'q', "QUERY", "which; all where nothing is said"}}),
+       .details = "How far it has come stands on standard error, where that is a terminal.",
        .examples = {"bartleby letters export -q 'dlq:orders.dlq state:open' > letters.jsonl"},
        .run = export_letters}};
 }

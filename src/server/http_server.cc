@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/death_point.h"
+#include "base/thread_name.h"
 #include "codec/percent.h"
 #include "office/keys.h"
 #include "server/problem.h"
@@ -432,7 +433,10 @@ void HttpServer::serve() {
   asio::co_spawn(state.acceptor.get_executor(), state.accept(state_),
                  [state = state_](const std::exception_ptr&) { state->accepting = false; });
   for (std::size_t i = 0; i < state.options.threads; ++i)
-    state.threads.emplace_back([context = &state.context] { context->run(); });
+    state.threads.emplace_back([context = &state.context] {
+      name_thread("http");
+      context->run();
+    });
 }
 
 HttpServer::HttpServer(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -161,7 +161,7 @@ std::optional<Bytes> Fields::bytes(std::string_view name) {
 std::optional<Response> Fields::mistakes() {
   for (const auto& field : object_)
     if (std::ranges::find(known_, std::string_view(field.key())) == known_.end())
-      wrong(std::string_view(field.key()).substr(0, 100), "is not a field of this request");
+      wrong(clean_utf8(field.key(), {.bytes = 100}), "is not a field of this request");
   if (errors_.empty()) return std::nullopt;
   std::string detail = errors_.front().pointer + " " + errors_.front().detail;
   return problem(ProblemType::kInvalid, std::move(detail), errors_);

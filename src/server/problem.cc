@@ -3,6 +3,8 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "codec/utf8.h"
+
 namespace bartleby {
 namespace {
 
@@ -43,16 +45,18 @@ const Row& row(ProblemType type) { return kRows.at(static_cast<std::size_t>(type
 int status_of(ProblemType type) { return row(type).status; }
 std::string_view name(ProblemType type) { return row(type).name; }
 
+// What callers said is quoted, and may be cut in the middle of a character.
 Response problem(ProblemType type, std::string_view detail, const std::vector<FieldError>& errors) {
   const Row& r = row(type);
   json::object body;
   body["type"] = "/problems/" + std::string(r.name);
   body["title"] = r.title;
   body["status"] = r.status;
-  body["detail"] = detail;
+  body["detail"] = clean_utf8(detail);
   if (!errors.empty()) {
     json::array list;
-    for (const FieldError& e : errors) list.push_back(json::object{{"pointer", e.pointer}, {"detail", e.detail}});
+    for (const FieldError& e : errors)
+      list.push_back(json::object{{"pointer", clean_utf8(e.pointer)}, {"detail", clean_utf8(e.detail)}});
     body["errors"] = std::move(list);
   }
   Response response{

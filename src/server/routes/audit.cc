@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "office/audit_stretch.h"
 #include "server/office_json.h"
 #include "server/paging.h"
 #include "server/routes/routes.h"
@@ -12,8 +13,11 @@ namespace {
 
 constexpr std::string_view kList = "audit";
 constexpr std::string_view kLines = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/AuditLine"})");
+constexpr std::int64_t kMostLines = 50000;  // of one answer: walking more takes a while
 constexpr std::string_view kVerdict = R"({"type": "object", "required": ["good", "lines"],
-  "additionalProperties": false, "properties": {"good": {"type": "boolean"}, "lines": {"type": "integer"},
+  "additionalProperties": false, "properties": {"good": {"type": "boolean"},
+    "lines": {"type": "integer", "description": "up to where it was looked, with those before `from`"},
+    "next": {"type": "integer", "description": "there are more lines: ask again, from this one"},
     "bad_line": {"type": "integer", "description": "the first that does not follow from the one before"},
     "problem": {"type": "string"}}})";
 
@@ -43,17 +47,21 @@ Response list_lines(const Services& services, const Request& request) {
   return page_response(std::move(items), kList, next, count, true);
 }
 
-Response verify(const Services& services) {
-  AuditVerdict verdict;
+Response verify(const Services& services, const Request& request) {
+  const auto from = whole_number(request.query_value("from").value_or("1"));
+  if (!from || *from < 1) return problem(ProblemType::kMalformed, "from is the number of a line: 1 or above");
+  AuditStretch stretch;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
-    auto found = verify_audit(connection);
+    auto found = verify_stretch(connection, *from, kMostLines);
     if (!found) return std::unexpected(found.error());
-    verdict = std::move(*found);
+    stretch = std::move(*found);
     return {};
   });
   if (!read) return store_problem(read.error());
+  const AuditVerdict& verdict = stretch.verdict;
   json::object body{{"good", verdict.good}, {"lines", verdict.lines}};
   if (!verdict.good) body["bad_line"] = verdict.bad_line, body["problem"] = verdict.problem;
+  if (stretch.next) body["next"] = *stretch.next;
   return json_response(body);
 }
 
@@ -68,21 +76,23 @@ void add_audit_routes(Router& router, const Services& services) {
                         {"cursor", "string", "`next` of the page before"}},
               .answer = kLines},
              [&services](Request& request) { return list_lines(services, request); });
-  // Walking all lines takes a while, and the server has few threads: one at a time.
+  // Walking lines takes a while, and the server has few threads: one at a time.
   const auto walking = std::make_shared<std::atomic<bool>>(false);
-  router.add(
-      "GET", "/api/v1/audit:verify",
-      {.access = Scope::kRead, .summary = "Whether every line follows from the one before it", .answer = kVerdict},
-      [&services, walking](Request&) {
-        if (walking->exchange(true)) {
-          Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
-          busy.headers.emplace_back("Retry-After", "1");
-          return busy;
-        }
-        Response answer = verify(services);
-        walking->store(false);
-        return answer;
-      });
+  router.add("GET", "/api/v1/audit:verify",
+             {.access = Scope::kRead,
+              .summary = "Whether every line follows from the one before it, 50,000 lines at a time",
+              .query = {{"from", "integer", "the line to begin with: `next` of the answer before; 1"}},
+              .answer = kVerdict},
+             [&services, walking](Request& request) {
+               if (walking->exchange(true)) {
+                 Response busy = problem(ProblemType::kTooMany, "the audit is being verified for somebody else");
+                 busy.headers.emplace_back("Retry-After", "1");
+                 return busy;
+               }
+               Response answer = verify(services, request);
+               walking->store(false);
+               return answer;
+             });
 }
 
 }  // namespace bartleby

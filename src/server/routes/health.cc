@@ -160,7 +160,7 @@ DlqFacts add_workers(Components& components, const Services& services, const Ali
   }
   components.add_all("lag", std::move(lag));
   const std::size_t reporting = expected - missing.size();
-  components.add("workers", well_if(missing.empty()),
+  components.add("workers", well_if(reporting == expected),
                  {{"expected", expected}, {"reporting", reporting}, {"missing", std::move(missing)}});
   return dlqs;
 }

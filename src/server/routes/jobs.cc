@@ -6,6 +6,7 @@
 #include <map>
 
 #include "codec/metadata.h"
+#include "codec/topic_name.h"
 #include "office/channels.h"
 #include "office/letters.h"
 #include "office/shelves.h"
@@ -128,7 +129,9 @@ Result<std::map<std::string, Dead>> dead_of(Connection& connection) {
 
 // Jobs that were sent again lie in the private lane; where there is none, nothing was.
 Result<void> add_lane(Broker& broker, const Worker& worker, const std::string& topic, Jobs& jobs) {
-  const std::string lane = topic + ".replay." + worker.spec().group;
+  const WorkerSpec& spec = worker.spec();
+  if (spec.replay_topic.empty()) return {};
+  const std::string lane = topic_name(spec.replay_topic, {topic, spec.group, spec.name, spec.cluster});
   if (!broker.describe(lane)) return {};
   const auto again = jobs_of(broker, worker, lane, {});
   if (!again) return std::unexpected(again.error());

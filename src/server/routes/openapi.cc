@@ -121,7 +121,8 @@ constexpr std::string_view kSchemas = R"({
         "additionalProperties": false, "properties": {"topic": {"type": "string"}, "group": {"type": "string"},
           "letters": {"type": "integer"}}}},
       "also_read_by": {"type": "array", "items": {"type": "string"}, "description": "groups that will see it too"},
-      "order_conflicts": {"type": "integer", "description": "letters whose key had a newer message handled already"},
+      "order_conflicts": {"type": "integer",
+        "description": "letters whose key had a newer message handled already, as log and letters tell"},
       "bytes": {"type": "integer"}, "seconds": {"type": "integer", "description": "at the planned rate"},
       "warnings": {"type": "array", "items": {"type": "string"}},
       "previews": {"type": "array", "description": "what the edit makes of the first values", "items": {

@@ -86,6 +86,7 @@ Response plan(const Services& services, const Request& request) {
     if (looks_into_messages(*query) && !request.caller.may(Scope::kPayload)) return lacks_scope(Scope::kPayload);
     wanted.query = std::move(*query);
   }
+  wanted.look_in_log = true;
   const auto planned = services.operations->plan(wanted, actor_of(request, reason));
   if (!planned && planned.error().code == ErrorCode::kUnavailable) return store_problem(planned.error());
   if (!planned) return problem(planned.error());

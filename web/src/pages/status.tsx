@@ -29,7 +29,9 @@ export function Status() {
     void attempt(async () => {
       verdict.value = 'looking';
       try {
-        verdict.value = await api<Verdict>('/api/v1/audit:verify');
+        let found = await api<Verdict>('/api/v1/audit:verify');
+        while (found.next !== undefined) found = await api<Verdict>(`/api/v1/audit:verify?from=${found.next}`);
+        verdict.value = found;
       } catch (error) {
         verdict.value = null;
         throw error;
