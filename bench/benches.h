@@ -31,6 +31,7 @@ std::optional<Row> async_10ms();
 std::optional<Row> async_100ms();
 std::optional<Row> failing();
 std::optional<Row> behind_parked();
+std::optional<Row> redis_down();
 std::optional<Row> noop_parallel_consumer();  // beside what others use
 std::optional<Row> noop_spring_kafka();
 std::optional<Row> failing_parallel_consumer();

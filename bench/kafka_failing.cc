@@ -131,7 +131,8 @@ std::optional<Row> failing() {
       "failing", "itself without failures", 0.9, [&] { return run_with(true); }, [&] { return run_with(false); });
   row.notes.push_back(
       text("offered %zu messages a second of 100 bytes for %zu s, %zu keys, %d partitions; 1 %% fail through "
-           "1 s, 5 s, 30 s (%zu failed attempts in three runs); a message counts when it is first attempted",
+           "1 s, 5 s, 30 s (%zu failed attempts in three runs); a message counts when it is first attempted, and a run "
+           "ends with the last of these: of steps that are longer than that only the wait is in it",
            rate, seconds, kManyKeys, kPartitions, failures.load()));
   return row;
 }

@@ -31,7 +31,7 @@ Ran ours(OnKafka& kafka, const TopicShape& shape, bool pooled) {
 
 std::optional<Row> against(const char* name, const char* peer, const char* peer_name) {
   OnKafka* kafka = on_kafka(name);
-  TopicShape shape{"uniform-100", 1'000'000, kKeys, 100};
+  TopicShape shape{"uniform-100", 3'000'000, kKeys, 100};
   if (kafka == nullptr || !kafka->fill(shape)) return std::nullopt;
   return beside(name, peer, peer_name, "noop", *kafka, shape, [&] { return ours(*kafka, shape, false); });
 }
@@ -51,10 +51,10 @@ std::optional<Row> measure(const char* name, TopicShape shape, bool pooled, doub
 }  // namespace
 
 std::optional<Row> noop_uniform_100() {
-  return measure("noop_uniform_100", {"uniform-100", 1'000'000, kKeys, 100}, false, 0.8);
+  return measure("noop_uniform_100", {"uniform-100", 3'000'000, kKeys, 100}, false, 0.8);
 }
 std::optional<Row> noop_zipf_100() {
-  return measure("noop_zipf_100", {"zipf-100", 1'000'000, kKeys, 100, true}, false, 0.8);
+  return measure("noop_zipf_100", {"zipf-100", 3'000'000, kKeys, 100, true}, false, 0.8);
 }
 std::optional<Row> noop_uniform_1k() {
   return measure("noop_uniform_1k", {"uniform-1k", 400'000, kKeys, 1000}, false, 0.8);
@@ -62,7 +62,7 @@ std::optional<Row> noop_uniform_1k() {
 std::optional<Row> noop_zipf_1k() {
   return measure("noop_zipf_1k", {"zipf-1k", 400'000, kKeys, 1000, true}, false, 0.8);
 }
-std::optional<Row> noop_pooled() { return measure("noop_pooled", {"uniform-100", 1'000'000, kKeys, 100}, true, 0.5); }
+std::optional<Row> noop_pooled() { return measure("noop_pooled", {"uniform-100", 3'000'000, kKeys, 100}, true, 0.5); }
 
 std::optional<Row> noop_parallel_consumer() {
   return against("noop_parallel_consumer", "parallel", "Confluent Parallel Consumer 0.5.3.3, key order, 64 at once");

@@ -134,7 +134,7 @@ Ran raw(const OnKafka& kafka, const TopicShape& shape) {
   options.bootstrap = kafka.bootstrap();
   kafka::Properties ours = kafka::reader_properties();
   ours.emplace_back("group.id", "raw");
-  ours.emplace_back("queued.min.messages", "20000");
+  ours.emplace_back("queued.min.messages", "100000");
   ours.emplace_back("fetch.queue.backoff.ms", "5");
   const double cpu = cpu_seconds();
   Counter counter(shape.messages);
@@ -194,10 +194,11 @@ Ran through_worker(OnKafka& kafka, std::size_t messages, const WorkerRun& run) {
   if (run.change) run.change(spec);
   const double cpu = cpu_seconds();
   {
-    Worker worker(std::move(spec), kafka.broker(), clock, log);
+    const auto worker = std::make_shared<Worker>(std::move(spec), kafka.broker(), clock, log);
+    const std::shared_ptr<void> company = run.company ? run.company(worker) : nullptr;
     for (const auto began = Time::now(); !counter.over() && Time::now() - began < kLimit;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (run.meanwhile) run.meanwhile(worker, counter);
+      if (run.meanwhile) run.meanwhile(*worker, counter);
     }
   }
   const double used = (cpu_seconds() - cpu) * 1e9 / static_cast<double>(std::max<std::size_t>(1, counter.count()));

@@ -104,7 +104,8 @@ InProcess in_process();
 struct WorkerRun {
   std::string topic;
   std::function<std::shared_ptr<Handler>(Counter&)> handler;
-  std::function<void(Worker&, const Counter&)> meanwhile{};  // called every millisecond
+  std::function<void(Worker&, const Counter&)> meanwhile{};                        // called every millisecond
+  std::function<std::shared_ptr<void>(const std::shared_ptr<Worker>&)> company{};  // what lives beside the worker
   std::function<void(WorkerSpec&)> change{};
 };
 

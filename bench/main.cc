@@ -1,6 +1,9 @@
-// bench: measures what docs/performance.md lists, prints a table and writes build/bench/results.json.
+// bench: measures what docs/performance.md lists, prints a table, each row when it is known, and writes
+// build/bench/results.json.
 //
 // With names as arguments only those are measured, and nothing is written.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -37,6 +40,7 @@ int main(int argc, char** argv) {
       {"async_100ms", async_100ms},
       {"failing", failing},
       {"behind_parked", behind_parked},
+      {"redis_down", redis_down},
       {"noop_parallel_consumer", noop_parallel_consumer},
       {"noop_spring_kafka", noop_spring_kafka},
       {"failing_parallel_consumer", failing_parallel_consumer},
@@ -50,11 +54,26 @@ int main(int argc, char** argv) {
       {"sim", sim},
   };
   const std::vector<std::string_view> wanted(argv + 1, argv + argc);
+  for (const std::string_view name : wanted)
+    if (std::ranges::find(benches, name, [](const auto& bench) { return bench.first; }) == benches.end()) {
+      std::fprintf(stderr, "bench: there is no %.*s. There are:\n", static_cast<int>(name.size()), name.data());
+      for (const auto& bench : benches) std::fprintf(stderr, "  %s\n", bench.first.data());
+      return 2;
+    }
+  const auto say = [](const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  };
   std::vector<Row> rows;
+  say(heading());
   for (const auto& [name, measure] : benches) {
     if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
-    std::fprintf(stderr, "measuring %.*s\n", static_cast<int>(name.size()), name.data());
-    if (std::optional<Row> row = measure()) rows.push_back(std::move(*row));
+    if (::isatty(STDERR_FILENO) != 0)
+      std::fprintf(stderr, "measuring %.*s ...\r", static_cast<int>(name.size()), name.data());
+    if (std::optional<Row> row = measure()) {
+      say(line_of(*row));
+      rows.push_back(std::move(*row));
+    }
   }
   // One name for both distributions of keys: the worse of them counts.
   const auto uniform = std::ranges::find(rows, "engine_noop_uniform", &Row::name);
@@ -63,6 +82,7 @@ int main(int argc, char** argv) {
     Row worse = uniform->ours > zipf->ours ? *uniform : *zipf;
     worse.notes = {"the worse of uniform and zipf"};
     worse.name = "engine_noop";
+    say(line_of(worse));
     rows.insert(rows.begin(), std::move(worse));
   }
   // Likewise of the four on Kafka.
@@ -73,9 +93,10 @@ int main(int argc, char** argv) {
     Row worst = *std::ranges::min_element(noops, {}, [](const Row& row) { return row.ratio.value_or(0); });
     worst.notes = {"the worst of " + std::to_string(noops.size()) + ": here " + worst.name};
     worst.name = "noop";
+    say(line_of(worst));
     rows.push_back(std::move(worst));
   }
-  std::fputs(table_of(rows).c_str(), stdout);
+  say(notes_of(rows));
   if (!wanted.empty()) return 0;
   std::error_code failed;
   std::filesystem::create_directories("build/bench", failed);

@@ -16,6 +16,8 @@ std::string number(double v) {
 
 std::string json_number(std::optional<double> v) { return v ? text("%.6g", *v) : "null"; }
 
+constexpr char kLine[] = "%-27s %10s %-12s %10s %8s  %-28s %-5s %7s\n";
+
 }  // namespace
 
 Figure figure_of(std::array<double, kRepeats> values) {
@@ -39,14 +41,16 @@ std::string text(const char* format, ...) {
   return buffer.data();
 }
 
-std::string table_of(const std::vector<Row>& rows) {
-  static constexpr char line[] = "%-27s %10s %-12s %10s %8s  %-28s %-5s %7s\n";
-  std::string out = text(line, "name", "ours", "unit", "peer", "ratio", "goal", "met", "spread");
-  for (const Row& r : rows)
-    out += text(line, r.name.c_str(), number(r.ours).c_str(), r.unit.c_str(), r.peer ? number(*r.peer).c_str() : "-",
-                r.ratio ? number(*r.ratio).c_str() : "-", r.goal.c_str(), r.met ? "true" : "false",
-                text("%.1f %%", r.spread * 100).c_str());
-  out += "\n";
+std::string heading() { return text(kLine, "name", "ours", "unit", "peer", "ratio", "goal", "met", "spread"); }
+
+std::string line_of(const Row& r) {
+  return text(kLine, r.name.c_str(), number(r.ours).c_str(), r.unit.c_str(), r.peer ? number(*r.peer).c_str() : "-",
+              r.ratio ? number(*r.ratio).c_str() : "-", r.goal.c_str(), r.met ? "true" : "false",
+              text("%.1f %%", r.spread * 100).c_str());
+}
+
+std::string notes_of(const std::vector<Row>& rows) {
+  std::string out = "\n";
   for (const Row& r : rows) {
     if (!r.peer_name.empty()) out += text("%-27s peer: %s\n", r.name.c_str(), r.peer_name.c_str());
     for (const std::string& note : r.notes) out += text("%-27s %s\n", r.name.c_str(), note.c_str());

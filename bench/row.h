@@ -34,7 +34,10 @@ struct Row {
   std::vector<std::string> notes{};
 };
 
-std::string table_of(const std::vector<Row>& rows);
+// Of the table, a line at a time: measuring all of it takes half an hour.
+std::string heading();
+std::string line_of(const Row& row);
+std::string notes_of(const std::vector<Row>& rows);
 std::string json_of(const std::vector<Row>& rows);
 
 // printf for notes.

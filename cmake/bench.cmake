@@ -9,6 +9,7 @@ if(bench_sources AND NOT BARTLEBY_TESTING AND NOT BARTLEBY_FUZZ)
   target_include_directories(bench PRIVATE ${CMAKE_SOURCE_DIR})
   bartleby_link(bench benchmark::benchmark bartleby_server_routes bartleby_server bartleby_office
                 bartleby_adapters_store_sqlite bartleby_adapters_broker_embedded bartleby_adapters_broker_kafka
+                bartleby_adapters_counters_embedded bartleby_adapters_counters_redis
                 bartleby_adapters_handler_http bartleby_runtime bartleby_engine bartleby_codec bartleby_ports
                 bartleby_model bartleby_base)
 endif()

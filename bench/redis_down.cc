@@ -1,0 +1,109 @@
+// Whether a worker minds that Redis is gone: one with a retry counter and heartbeats on a real Kafka, with a Redis that
+// is frozen or dead against one that answers, and against none at all (the cache of the process).
+#include <cstdio>
+
+#include "bench/benches.h"
+#include "bench/kafka_rig.h"
+
+#if defined(BARTLEBY_HAS_KAFKA) && defined(BARTLEBY_HAS_REDIS)
+
+#include <thread>
+
+#include "adapters/counters/embedded/embedded_counters.h"
+#include "adapters/counters/redis/redis_counters.h"
+#include "runtime/heartbeats.h"
+#include "runtime/retry_counters.h"
+#include "tests/support/redis_server.h"
+
+namespace bartleby::bench {
+namespace {
+
+constexpr double kGoal = 0.9;
+
+enum Cache : std::uint8_t { kInProcess, kHealthy, kFrozen, kDead };
+constexpr std::size_t kCaches = 4;
+
+// Null: there is no Redis here.
+std::unique_ptr<Counters> open_cache(Cache which, support::RedisServer& server) {
+  if (which == kInProcess) return std::make_unique<EmbeddedCounters>();
+  redis::Options options;
+  options.link.port = server.port();
+  auto counters = std::make_unique<redis::RedisCounters>(std::move(options));
+  for (int i = 0; i < 1000 && !counters->reachable(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (!counters->reachable()) return nullptr;
+  if (which == kFrozen) server.freeze();
+  if (which == kDead) server.end();
+  return counters;
+}
+
+Ran with(OnKafka& kafka, const TopicShape& shape, Cache which) {
+  support::RedisServer server;
+  const auto cache = open_cache(which, server);
+  if (!cache) return {};
+  const SystemClock clock;
+  Log log(LogFormat::kText, LogLevel::kError, [](std::string_view) {});
+  RetryCounters counters(*cache);
+  return through_worker(kafka, shape.messages,
+                        {.topic = shape.name,
+                         .handler = [](Counter& counter) -> std::shared_ptr<Handler> {
+                           return std::make_shared<InlineHandler>(in_process(), [&counter](const Message&, Attempt&) {
+                             counter.handled();
+                             return done();
+                           });
+                         },
+                         .company = [&](const std::shared_ptr<Worker>& worker) -> std::shared_ptr<void> {
+                           HeartbeatOptions options;
+                           options.every = Duration(1000);
+                           options.advertise = [] { return "http://127.0.0.1:1853"; };
+                           options.whose = [worker] { return std::vector{worker}; };
+                           auto heartbeats = std::make_shared<Heartbeats>(std::move(options), *cache, clock, log);
+                           heartbeats->start();
+                           return heartbeats;
+                         },
+                         .change =
+                             [&](WorkerSpec& spec) {
+                               spec.watchers.push_back(counters.of_worker(
+                                   *KeyTemplate::parse("ticket:retry_count:{key}"), Duration(std::chrono::hours(1))));
+                             }});
+}
+
+}  // namespace
+
+std::optional<Row> redis_down() {
+  OnKafka* kafka = on_kafka("redis_down");
+  TopicShape shape{"uniform-100", 3'000'000, 100'000, 100};
+  if (kafka == nullptr || !kafka->fill(shape)) return std::nullopt;
+  std::array<std::array<double, kRepeats>, kCaches> ran{};
+  for (std::size_t i = 0; i < kRepeats; ++i)
+    for (const Cache which : {kInProcess, kHealthy, kFrozen, kDead}) {
+      ran[which][i] = with(*kafka, shape, which).per_second;
+      if (ran[which][i] <= 0) return std::printf("redis_down: skipped, there is no redis-server here\n"), std::nullopt;
+    }
+  std::array<Figure, kCaches> figures{};
+  for (std::size_t i = 0; i < kCaches; ++i) figures[i] = figure_of(ran[i]);
+  const Figure& worse = figures[kFrozen].median < figures[kDead].median ? figures[kFrozen] : figures[kDead];
+  const double of_none = worse.median / figures[kInProcess].median;
+  Row row{.name = "redis_down", .ours = worse.median, .peer = figures[kHealthy].median, .unit = "messages/s"};
+  row.peer_name = "the same with a Redis that answers";
+  row.ratio = worse.median / figures[kHealthy].median;
+  row.goal = text(">= %.1f x; of none too", kGoal);
+  row.met = row.ratio >= kGoal && of_none >= kGoal;
+  row.spread = worse.spread;
+  row.notes.push_back(text(
+      "%zu messages of 100 bytes, a retry counter each, a heartbeat a second; frozen %.0f, dead %.0f, without Redis "
+      "%.0f messages/s (%.2f x of that); spread of the peer %.0f %%",
+      shape.messages, figures[kFrozen].median, figures[kDead].median, figures[kInProcess].median, of_none,
+      figures[kHealthy].spread * 100));
+  return row;
+}
+
+}  // namespace bartleby::bench
+
+#else
+
+std::optional<bartleby::bench::Row> bartleby::bench::redis_down() {
+  std::printf("redis_down: skipped, this program was built without Kafka or without Redis\n");
+  return std::nullopt;
+}
+
+#endif
