@@ -38,9 +38,9 @@ test: setup-test build test-programs ## run all tests that a change must pass
 	@scripts/web --modules
 	@python3 tests/support/run_tests.py
 
-quick: setup-test build/dev/build.ninja ## while working: rebuild, run the unit tests only
+quick: setup-test build/dev/build.ninja ## while working: rebuild, run the engine's and the unit tests
 	@cmake --build build/dev --target quick
-	@python3 tests/support/run_tests.py --build build/dev --only unit_tests --results ''
+	@python3 tests/support/run_tests.py --build build/dev --only sim_tests --only unit_tests --results ''
 
 bench: setup-test build/release/build.ninja build/simrel/build.ninja ## measure; writes build/bench/results.json
 	@cmake --build build/simrel --target sim

@@ -38,7 +38,9 @@ class Engine(http.server.BaseHTTPRequestHandler):
             again = self.headers["Idempotency-Key"] in done
             done.add(self.headers["Idempotency-Key"])
             how = ("was done before" if again else "done") + (" with dlq_metadata" if "dlq_metadata" in ticket else "")
-            print(number, f"attempt {attempt}", how, flush=True)  # one line at a time
+            # In one piece: Bartleby's own lines go the same way, and may come between two pieces.
+            sys.stdout.write(f"{number} attempt {attempt} {how}\n")
+            sys.stdout.flush()
         return self.answer(200, {"done": number})
 
     def problem(self, status, kind, text):

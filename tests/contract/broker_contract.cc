@@ -156,6 +156,8 @@ void BrokerContract::leave_open(Probe& writer, Probe& observer, const TopicParti
                                 std::vector<Record> records, OffsetToCommit offset) {
   WriteSerial serial(0);
   auto over = [&](const WriteAnswered& a) { return a.serial == serial; };
+  // A write is answered before its end has reached the offsets: until then it is the one before that is open.
+  EXPECT_TRUE(await([&] { return offsets(observer, tp, Stability::kStable).answered; }));
   EXPECT_TRUE(await([&] {
     // A generation that moved on its way ends it: it is sent anew.
     if (serial == WriteSerial(0) || writer.find<WriteAnswered>(over) != nullptr) {

@@ -25,6 +25,7 @@ using mongodb::Handle;
 // One for the program. BARTLEBY_TEST_MONGODB: one that is running already.
 const std::string& server_url() {
   static const support::ScriptServer one(BARTLEBY_SOURCE "/scripts/ferretdb", "BARTLEBY_TEST_MONGODB");
+  EXPECT_FALSE(one.not_started()) << "scripts/ferretdb could not start it";
   return one.address();
 }
 
@@ -45,7 +46,7 @@ class MongodbRig : public SinkRig {
   }
 
   std::string why_not() const override {
-    return sink_ ? "" : "scripts/ferretdb could not start a server here; what it said is above";
+    return sink_ ? "" : "there is no server here; what scripts/ferretdb said is above";
   }
   Sink& sink() override { return *sink_; }
   std::unique_ptr<Sink> another() override { return another({}); }

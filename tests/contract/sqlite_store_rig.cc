@@ -1,6 +1,7 @@
 // The SQLite store under the store contract.
 #include "adapters/store/sqlite/sqlite_store.h"
 #include "tests/contract/store_archives.h"
+#include "tests/contract/store_newer.h"
 #include "tests/contract/store_operations.h"
 #include "tests/contract/store_sinks.h"
 #include "tests/support/scratch_folder.h"
@@ -30,6 +31,8 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreArchives, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSinks, testing::Values(sqlite()), [](const auto& rig) { return rig.param.name; });
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreOperations, testing::Values(sqlite()),
+                         [](const auto& rig) { return rig.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreNewerMessages, testing::Values(sqlite()),
                          [](const auto& rig) { return rig.param.name; });
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Archives and retention: bytes leave the store only when they are in a file, and come back as they were.
+#include "office/archive_upkeep.h"
 #include "office/lease.h"
 #include "tests/contract/store_archives.h"
 
 namespace bartleby::contract {
 namespace {
 
-constexpr Duration kDay{24 * 3600 * 1000};
+constexpr Duration kHour{3600 * 1000}, kDay{24 * kHour};
 const Actor kAnn{"ann", "wanted after all", "req_1"};
 
 RuleOf keep(std::optional<Duration> time, Then then = Then::kArchive, DlqClass dlq_class = DlqClass::kNormal) {
@@ -68,6 +69,8 @@ TEST_P(StoreArchives, WhatIsPurgedLeavesItsArchiveToo) {
   EXPECT_EQ(tidy(keep(30 * kDay)).removed, 1U);
   EXPECT_TRUE(files_.files.empty());
   EXPECT_EQ(number("SELECT count(*) FROM archives"), 0);
+  now_ += kHour;
+  tidy(keep(30 * kDay));
   EXPECT_EQ(number("SELECT count(*) FROM archive_files_left"), 0);
   EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action IN ('rewrite', 'remove')"), 2);
   expect_counts_are_exact();
@@ -83,8 +86,98 @@ TEST_P(StoreArchives, AFileThatCouldNotBeDeletedIsDeletedLater) {
   EXPECT_EQ(files_.files.size(), 2U);
   EXPECT_EQ(number("SELECT count(*) FROM archives"), 0);
   files_.full = false;
+  now_ += kHour;
   tidy(keep(30 * kDay));
   EXPECT_TRUE(files_.files.empty());
+}
+
+TEST_P(StoreArchives, AFileWhoseWriterDiedBeforeItWasListedIsDeletedLater) {
+  take_in_three();
+  now_ += 31 * kDay;
+  files_.putting = [&] { files_.full = true; };  // as if it had died after its first file
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_));
+  ASSERT_EQ(files_.files.size(), 1U);
+  const std::string file = files_.files.begin()->first;
+  files_.putting = nullptr;
+  files_.full = false;
+  now_ += kHour;
+  EXPECT_EQ(tidy(keep(30 * kDay)).archived, 3U);
+  EXPECT_FALSE(files_.files.contains(file));
+  EXPECT_EQ(files_.files.size(), 2U) << "those of the archive that is listed";
+}
+
+TEST_P(StoreArchives, AnArchiveWhoseFilesAnotherOfficeDeletesMeanwhileIsNotListed) {
+  take_in_three();
+  now_ += 31 * kDay;
+  files_.putting = [&] {
+    files_.putting = nullptr;
+    ASSERT_TRUE(tidy_archives(store(), files_, 10, now_));
+  };
+  const auto fenced = keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_);
+  ASSERT_FALSE(fenced);
+  EXPECT_EQ(fenced.error().code, ErrorCode::kFenced);
+  EXPECT_EQ(state(1), LetterState::kOpen) << "its bytes stay in the store";
+  EXPECT_EQ(number("SELECT count(*) FROM archives"), 0);
+  EXPECT_TRUE(files_.files.empty()) << "written after they were deleted, and deleted again";
+  EXPECT_EQ(tidy(keep(30 * kDay)).archived, 3U);
+  EXPECT_EQ(files_.files.size(), 2U);
+  EXPECT_TRUE(files_.files.contains(only_archive() + ".jsonl.zst"));
+  EXPECT_EQ(restore_archive(store(), files_, only_archive(), kAnn, now_).value().restored, 3U);
+}
+
+TEST_P(StoreArchives, OfTwoOfficesThatRewriteOneArchiveTheSecondGivesUp) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  change(letter(3).letter.id, LetterCause::kPurge);
+  files_.got = [&] {
+    files_.got = nullptr;
+    ASSERT_TRUE(tidy_archives(store(), files_, 10, now_));
+  };
+  const auto second = tidy_archives(store(), files_, 10, now_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kFenced);
+  now_ += kHour;
+  tidy(keep(30 * kDay));
+  EXPECT_EQ(files_.files.size(), 2U);
+  EXPECT_TRUE(files_.files.contains(only_archive() + ".jsonl.zst"));
+}
+
+TEST_P(StoreArchives, AFileThatAnArchiveHasIsNotDeleted) {
+  take_in_three();
+  now_ += 31 * kDay;
+  tidy(keep(30 * kDay));
+  write([&](Connection& connection) { return leave_files(connection, only_archive()); });
+  tidy(keep(30 * kDay));
+  EXPECT_EQ(files_.files.size(), 2U);
+  EXPECT_EQ(number("SELECT count(*) FROM archive_files_left"), 0);
+}
+
+TEST_P(StoreArchives, AFileThatIsLeftAgainWhileItIsBeingDeletedIsDeletedAgain) {
+  take_in_three();
+  write([&](Connection& connection) { return leave_files(connection, "arc_1"); });
+  tidy(keep(30 * kDay));
+  now_ += kHour;
+  // Its second time; a writer that stood still writes it after that, and is told that it is not its own any more.
+  files_.removing = [&] {
+    files_.removing = nullptr;
+    files_.files["arc_1.jsonl.zst"] = "late";
+    write([&](Connection& connection) { return leave_files(connection, "arc_1"); });
+  };
+  tidy(keep(30 * kDay));
+  EXPECT_EQ(number("SELECT count(*) FROM archive_files_left"), 2);
+  tidy(keep(30 * kDay));
+  EXPECT_TRUE(files_.files.empty());
+}
+
+TEST_P(StoreArchives, OneFileThatCannotBeDeletedHoldsUpNoOther) {
+  take_in_three();
+  for (const char* id : {"arc_1", "arc_2"}) write([&](Connection& connection) { return leave_files(connection, id); });
+  files_.files = {{"arc_1.jsonl.zst", "a"}, {"arc_2.jsonl.zst", "b"}};
+  files_.stuck = "arc_1.jsonl.zst";
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_));
+  EXPECT_EQ(files_.files.size(), 1U);
+  EXPECT_TRUE(files_.files.contains(files_.stuck));
 }
 
 TEST_P(StoreArchives, ADamagedArchiveThatLettersLeaveIsLeftAloneAndTold) {

@@ -2,6 +2,7 @@
 // One test, one thread.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "office/archives.h"
@@ -14,22 +15,29 @@ class Files : public Archive {
  public:
   Result<void> put(const std::string& name, std::string_view bytes) override {
     if (full) return fail(ErrorCode::kUnavailable, "the disk is full");
+    if (putting) putting();
     files[name] = bytes;
     return {};
   }
   Result<std::string> get(const std::string& name, std::size_t) override {
     const auto found = files.find(name);
     if (found == files.end()) return fail(ErrorCode::kNotFound, name);
-    return found->second;
+    std::string bytes = found->second;
+    if (got) got();
+    return bytes;
   }
   Result<void> remove(const std::string& name) override {
-    if (full) return fail(ErrorCode::kUnavailable, "the disk is gone");
-    if (files.erase(name) == 0) return fail(ErrorCode::kNotFound, name);
+    if (full || name == stuck) return fail(ErrorCode::kUnavailable, "the disk is gone");
+    const bool there = files.erase(name) > 0;
+    if (removing) removing();
+    if (!there) return fail(ErrorCode::kNotFound, name);
     return {};
   }
 
   std::map<std::string, std::string> files;
   bool full = false;
+  std::string stuck;                             // a name that cannot be removed
+  std::function<void()> putting, got, removing;  // before a file is there; after one was read; after one was removed
 };
 
 class StoreArchives : public StoreContract {

@@ -1,5 +1,6 @@
 // What keeps letters from being taken in, as the runner of intake tells it: for as long as it lasts, and no longer.
 #include "office/intake_runner.h"
+#include "ports/topic_ids.h"
 #include "tests/contract/store_operations.h"
 
 namespace bartleby::contract {
@@ -15,6 +16,20 @@ class Troubled : public DyingBroker {
     return silent ? fail(ErrorCode::kUnavailable, "nobody there") : DyingBroker::topics();
   }
   std::optional<ErrorCode> error;
+  bool silent = false;
+};
+
+// A broker whose topics have ids.
+class Named : public DyingBroker, public TopicIds {
+ public:
+  using DyingBroker::DyingBroker;
+  Result<std::map<std::string, std::string>> topic_ids(const std::vector<std::string>& topics) override {
+    if (silent) return fail(ErrorCode::kUnavailable, "nobody there");
+    std::map<std::string, std::string> ids;
+    for (const std::string& topic : topics) ids[topic] = id;
+    return ids;
+  }
+  std::string id = "first";
   bool silent = false;
 };
 
@@ -50,10 +65,6 @@ class TroubledIntake {
            std::to_string((clock_.now().wall - trouble->since).count()) + " ms";
   }
 
-  Troubled broker;
-  FullStore disk;
-
- private:
   static IntakeOptions options() {
     IntakeOptions options;
     options.cluster = "test";
@@ -63,6 +74,10 @@ class TroubledIntake {
     return options;
   }
 
+  Troubled broker;
+  FullStore disk;
+
+ private:
   HandClock& clock_;
   IntakeRunner intake_;
 };
@@ -98,6 +113,64 @@ TEST_P(StoreOperations, IntakeNamesABrokerThatDoesNotAnswerAndTellsWhatHasLasted
   intake.broker.silent = false;
   intake.run(Duration(2000));
   EXPECT_EQ(intake.trouble(), "none");
+}
+
+TEST_P(StoreOperations, IntakeSaysWhenLettersComeFromTooManyPlacesAndKeepsThem) {
+  ensure("orders.dlq", 1);
+  std::string logged;
+  Log log(LogFormat::kText, LogLevel::kInfo, [&](std::string_view line) { logged += line; });
+  IntakeOptions options = TroubledIntake::options();
+  options.most_shelves = 2;
+  IntakeRunner intake(cluster_, store(), log, clock_, std::move(options));
+  for (const std::string topic : {"a", "b", "c", "d"})
+    ASSERT_TRUE(cluster_.produce({{"orders.dlq",
+                                   Partition(0),
+                                   "k",
+                                   R"({"original_topic":")" + topic +
+                                       R"(","original_partition":0,"original_offset":1,"original_value":1,)"
+                                       R"("error_details":{"message":"m"}})",
+                                   {}}}));
+  intake.run_until_idle();
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 4);
+  EXPECT_NE(logged.find("too_many_shelves dlq=orders.dlq"), std::string::npos) << logged;
+}
+
+TEST_P(StoreOperations, ADlqThatWasMadeAnewAndIsAsLongAsBeforeIsTakenInFromItsBeginning) {
+  ensure("orders.dlq", 1);
+  std::string logged;
+  Log log(LogFormat::kText, LogLevel::kInfo, [&](std::string_view line) { logged += line; });
+  Named broker(cluster_);
+  const auto intake = [&] { IntakeRunner(broker, store(), log, clock_, TroubledIntake::options()).run_until_idle(); };
+  ASSERT_TRUE(cluster_.produce({{"orders.dlq", Partition(0), "k", "before", {}}}));
+  intake();
+  EXPECT_EQ(number("SELECT count(*) FROM cursors WHERE log_id = 'first' AND next = 1"), 1);
+  cluster_.recreate("orders.dlq");
+  scheduler_.run_for(Duration(1000));
+  ASSERT_TRUE(cluster_.produce({{"orders.dlq", Partition(0), "k", "after", {}}}));
+  intake();
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1) << "nobody was told";
+  EXPECT_EQ(logged.find("dlq_made_anew"), std::string::npos) << logged;
+  broker.id = "second";
+  intake();
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 2);
+  EXPECT_EQ(number("SELECT count(*) FROM cursors WHERE log_id = 'second' AND next = 1"), 1);
+  EXPECT_NE(logged.find("dlq_made_anew dlq=orders.dlq partition=0 taken_in_to=1"), std::string::npos) << logged;
+}
+
+TEST_P(StoreOperations, NothingIsTakenInBeforeItIsKnownOfWhichLogItIs) {
+  ensure("orders.dlq", 1);
+  ASSERT_TRUE(cluster_.produce({{"orders.dlq", Partition(0), "k", "v", {}}}));
+  Named broker(cluster_);
+  broker.silent = true;
+  IntakeRunner intake(broker, store(), log_, clock_, TroubledIntake::options());
+  intake.run_until_idle();
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 0);
+  ASSERT_TRUE(intake.counts().trouble);
+  EXPECT_EQ(intake.counts().trouble->doing, "listing topics");
+  broker.silent = false;
+  clock_.passed += Duration(2000);
+  intake.run_until_idle();
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
 }
 
 TEST_P(StoreOperations, ATopicThatIsGoneIsNoTroubleForIntake) {

@@ -1,4 +1,5 @@
 // Letters in the store: taken in once, changed by the table, found by queries; counts exact all the way.
+#include "office/audit_stretch.h"
 #include "office/shelf_upkeep.h"
 #include "office/sql.h"
 #include "tests/contract/store_contract.h"
@@ -383,6 +384,44 @@ TEST_P(StoreContract, AChangedLineOfTheAuditIsFound) {
   EXPECT_EQ(verdict().bad_line, 5);
   damage("DELETE FROM audit_log WHERE seq = 2");
   EXPECT_FALSE(verdict().good);
+}
+
+TEST_P(StoreContract, TheAuditIsVerifiedInStretches) {
+  take_in(some(0, 6, letter));
+  for (std::int64_t n = 0; n < 6; ++n) change(letter(n).letter.id, LetterCause::kDiscard);
+  // The numbers that it goes on from, and what it says at the end.
+  const auto walk = [&] {
+    std::vector<std::int64_t> from{1};
+    AuditStretch found;
+    do {
+      read([&](Connection& c) -> Result<void> {
+        found = verify_stretch(c, from.back(), 2).value();
+        return {};
+      });
+      if (found.next) from.push_back(*found.next);
+    } while (found.next);
+    return std::pair(from, found.verdict);
+  };
+  EXPECT_EQ(walk().first, (std::vector<std::int64_t>{1, 3, 5, 7})) << "the last compares with the head";
+  EXPECT_TRUE(walk().second.good);
+  EXPECT_EQ(walk().second.lines, 6);
+  const auto damage = [&](std::string_view sql) { write([&](Connection& c) { return sql::execute(c, sql); }); };
+  damage("UPDATE audit_log SET actor = 'bob' WHERE seq = 4");
+  EXPECT_EQ(walk().second.bad_line, 4);
+  damage("UPDATE audit_log SET actor = 'ann' WHERE seq = 4");
+  const auto second = [&] {
+    AuditVerdict found;
+    read([&](Connection& c) -> Result<void> {
+      found = verify_stretch(c, 3, 2).value().verdict;
+      return {};
+    });
+    return found;
+  };
+  EXPECT_TRUE(second().good);
+  damage("UPDATE audit_log SET hash = x'00' WHERE seq = 2");
+  EXPECT_EQ(second().bad_line, 3) << "a hash that was computed anew breaks the line after it";
+  damage("DELETE FROM audit_log WHERE seq = 2");
+  EXPECT_EQ(second().problem, "line 2 is missing");
 }
 
 }  // namespace

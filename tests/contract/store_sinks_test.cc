@@ -121,6 +121,18 @@ TEST_P(StoreSinks, ASinkThatIsAddedGetsWhatIsThereAlready) {
   EXPECT_EQ(sink_.lives.size(), 1202U) << "and not again";
 }
 
+TEST_P(StoreSinks, ASinkThatIsAddedHearsWhenALetterCameAndNotWhenItWasChanged) {
+  configured_ = false;
+  const Timestamp came = now_;
+  take({letter(1)});
+  now_ += Duration(60000);
+  change(letter(1).letter.id, LetterCause::kDiscard, {}, {.undo_until = now_ + Duration(60000)});
+  configured_ = true;
+  run(*runner());
+  ASSERT_EQ(sink_.lives.size(), 1U);
+  EXPECT_EQ(sink_.lives[0].letter.arrived_at, came);
+}
+
 TEST_P(StoreSinks, ALetterThatWasTakenBackReachesASinkThatIsAddedAsTheLifeThatDied) {
   configured_ = false;
   take({letter(1)});

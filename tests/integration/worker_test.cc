@@ -1,4 +1,5 @@
-// A worker with handlers of this process on a real log: what it refuses to write, and when it gives the process up.
+// A worker with handlers of this process on a real log: what it refuses to write, when it gives the process
+// up, and what is said of it when it has stopped.
 #include "runtime/worker.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,8 @@
 #include <latch>
 
 #include "adapters/broker/embedded/embedded_broker.h"
+#include "adapters/counters/embedded/embedded_counters.h"
+#include "runtime/heartbeats.h"
 #include "runtime/in_process.h"
 #include "tests/support/scratch_folder.h"
 
@@ -28,7 +31,7 @@ class WorkerTest : public testing::Test {
     spec.topics = {"orders"};
     spec.journal = "notes.{topic}";
     spec.handlers = {std::move(handler)};
-    worker_ = std::make_unique<Worker>(std::move(spec), *broker_, clock_, log_, std::move(broken));
+    worker_ = std::make_shared<Worker>(std::move(spec), *broker_, clock_, log_, std::move(broken));
     ASSERT_TRUE(await([&] { return broker_->describe("notes.orders").has_value(); }));
   }
 
@@ -45,7 +48,7 @@ class WorkerTest : public testing::Test {
   std::unique_ptr<embedded::EmbeddedBroker> broker_;
   SystemClock clock_;
   Log log_{LogFormat::kText, LogLevel::kError};
-  std::unique_ptr<Worker> worker_;
+  std::shared_ptr<Worker> worker_;
 };
 
 TEST_F(WorkerTest, WhatIsEmittedIntoAJournalIsRefusedAndNothingIsWrittenThere) {
@@ -109,6 +112,52 @@ TEST_F(WorkerTest, OneThatRunsAloneAndDoesNotComeBackIsMarkedAndEndsTheProcess) 
     if (!std::exchange(told, true)) ended.count_down();
   });
   ended.wait();
+}
+
+// What the heartbeats of the worker say, and for how long that is kept.
+class Heard : public EmbeddedCounters {
+ public:
+  Result<void> put_heartbeat(const Heartbeat& heartbeat, Duration ttl) override {
+    said.emplace_back(name(heartbeat_from_text(heartbeat.text)->status), ttl);
+    return {};
+  }
+
+  std::vector<std::pair<std::string, Duration>> said;
+};
+
+class HeartbeatsTest : public WorkerTest {
+ protected:
+  void SetUp() override {
+    WorkerTest::SetUp();
+    start(std::make_shared<PooledHandler>(InProcess{}, [](const Message&, Attempt&) { return done(); }, 1));
+    HeartbeatOptions options;
+    options.advertise = [] { return "http://127.0.0.1:1853"; };
+    options.whose = [this] { return whose_; };
+    heartbeats_ = std::make_unique<Heartbeats>(std::move(options), heard_, clock_, log_);
+    whose_ = {worker_};
+    heartbeats_->beat();
+    worker_->stop();
+    ASSERT_TRUE(await([&] { return worker_->stopped(); }));
+  }
+
+  void expect_last_words() {
+    heartbeats_->beat();
+    heartbeats_->beat();  // once is enough
+    const std::vector<std::pair<std::string, Duration>> wanted = {{"RUNNING", Duration(30000)},
+                                                                  {"SHUTTING_DOWN", Duration(60000)}};
+    EXPECT_EQ(heard_.said, wanted);
+  }
+
+  Heard heard_;
+  std::vector<std::shared_ptr<Worker>> whose_;
+  std::unique_ptr<Heartbeats> heartbeats_;
+};
+
+TEST_F(HeartbeatsTest, OneThatStopsBetweenTwoBeatsIsSaidToStopByTheNext) { expect_last_words(); }
+
+TEST_F(HeartbeatsTest, SoIsOneThatIsNotEvenListedAnyMore) {
+  whose_.clear();
+  expect_last_words();
 }
 
 }  // namespace

@@ -307,6 +307,28 @@ def what_messages_hold_needs_a_scope(program):
             assert server.ask("GET", f"{at}/value", operator)[2].decode() == value
             topic = server.ask("GET", "/api/v1/topics/pulled/messages", operator)[2]
             assert "hunter2" not in json.dumps(topic) and "[redacted]" in json.dumps(topic), topic
+            # Nor do a plan's previews show it, with what the edit makes of it, nor what letters of an issue share.
+            die(server, admin, value, headers)
+            wait_for("the second letter", lambda: letters(viewer)[2]["count"]["value"] == 2)
+            edit = [{"op": "add", "path": "/user/token", "value": {"password": "hunter2"}},
+                    {"op": "add", "path": "/seen", "value": True}]
+            status, _, planned = server.ask("POST", "/api/v1/operations", operator,
+                                            json.dumps({"kind": "replay", "q": "", "edit": edit}))
+            assert status == 201 and planned["letters"] == len(planned["previews"]) == 2, planned
+            for preview in planned["previews"]:
+                both = preview["before"] + preview["after"]
+                assert "hunter2" not in both and "again" not in both and "[redacted]" in preview["before"], preview
+                assert json.loads(preview["after"])["seen"], preview
+            looked_at = f"/api/v1/operations/{planned['id']}"
+            assert server.ask("GET", looked_at, operator)[2]["previews"] == planned["previews"]
+            for_viewers = server.ask("GET", looked_at, viewer)[2]
+            assert "previews" not in for_viewers and "hunter2" not in json.dumps(for_viewers), for_viewers
+
+            def shared(key):
+                return json.dumps(server.ask("GET", f"/api/v1/issues/{shown['issue']}", key)[2]["shared"]["facts"])
+            assert '"/user/name"' in shared(operator), shared(operator)
+            assert "hunter2" not in shared(operator) and "again" not in shared(operator), shared(operator)
+            assert "/user/name" not in shared(viewer) and '"worker"' in shared(viewer), shared(viewer)
             # The audit knows who it was.
             issue = shown["issue"]
             assert server.ask("POST", f"/api/v1/issues/{issue}:mute", viewer, "{}")[0] == 403
@@ -388,6 +410,59 @@ def an_answer_is_given_again(program):
                 thread.join()
             assert written() == 5 and {one[0] for one in heard} <= {200, 409}, heard
             assert len({json.dumps(one[2]) for one in heard if one[0] == 200}) == 1, heard
+        finally:
+            server.end()
+
+
+def services_have_a_key_of_their_own(program):
+    config = """
+internal: {api: {key: a-key-for-services, allowed-networks: [127.0.0.1/32]}}
+workers:
+  pulled: {handler: {pull: {}}, retry: {max_attempts: 1}, guard: null}
+"""
+    elsewhere = config.replace("127.0.0.1/32", "10.0.0.0/8")
+    dlq = "/internal/v1/dlq?topic=pulled.dlq"
+
+    def told(server, reason):
+        found = re.search(rf'bartleby_auth_failures_total{{reason="{reason}"}} (\d+)', server.ask("GET", "/metrics")[
+            2].decode())
+        return int(found.group(1)) if found else 0
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(program, folder, config).start()
+        try:
+            def ask(method, path, key, body=None):
+                return server.ask(method, path, headers={} if key is None else {"X-Internal-Api-Key": key}, body=body)
+            for wrong in ("a-key-for-service", "a-key-for-services2", "", "A-KEY-FOR-SERVICES"):
+                status, _, refused = ask("GET", dlq, wrong)
+                assert (status, refused["type"]) == (401, "/problems/unauthenticated"), (wrong, status, refused)
+            assert told(server, "wrong") == 4
+            # What the key guards is shut to those who need none elsewhere, and it opens nothing else.
+            assert ask("GET", dlq, None)[0] == 401 and ask("GET", "/api/v1/letters", None)[0] == 200
+            assert ask("GET", "/api/v1/session", "a-key-for-services")[2]["actor"] == "local"
+            assert ask("GET", "/api/v1/letters", "no key at all")[0] == 200
+            die(server, None, "the value")
+            wait_for("the letter", lambda: len(ask("GET", dlq, "a-key-for-services")[2]["items"]) == 1)
+            letter = ask("GET", dlq, "a-key-for-services")[2]["items"][0]["id"]
+            assert ask("DELETE", "/internal/v1/dlq/pulled.dlq/0", None)[0] == 401
+            status, _, done = ask("DELETE", "/internal/v1/dlq/pulled.dlq/0", "a-key-for-services")
+            assert (status, done["id"], done["state"]) == (200, letter, "discarded"), (status, done)
+            lines = ask("GET", f"/api/v1/audit?subject={letter}", None)[2]["items"]
+            assert [(line["actor"], line["action"]) for line in lines] == [("internal", "discard")], lines
+        finally:
+            server.end()
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(program, folder, elsewhere).start()
+        try:
+            # The key comes first: who has a wrong one does not hear from where it would be taken.
+            status, _, refused = server.ask("GET", dlq, headers={"X-Internal-Api-Key": "wrong"})
+            assert status == 401 and "allowed-networks" not in refused["detail"], refused
+            # Nobody trusts a proxy here: what a caller says of its address does not count.
+            for source in ("10.0.0.1", "127.0.0.1"):
+                status, _, refused = server.ask("GET", dlq, headers={"X-Internal-Api-Key": "a-key-for-services"},
+                                                source=source)
+                assert (status, refused["type"]) == (403, "/problems/forbidden"), (status, refused)
+                assert "127.0.0.1 is in none of internal.api.allowed-networks" in refused["detail"], refused
+            assert told(server, "network") == 2
         finally:
             server.end()
 
@@ -510,7 +585,8 @@ def main():
     return run_checks([every_route_as_every_caller, nothing_is_public_that_is_not_listed, sessions,
                        whoever_fails_often_waits, an_operation_needs_the_scope_of_its_kind,
                        what_messages_hold_needs_a_scope, keys_are_kept_as_hashes, an_answer_is_given_again,
-                       a_proxy_names_people, listening_elsewhere_wants_keys, local_may_do_everything, command_line],
+                       services_have_a_key_of_their_own, a_proxy_names_people, listening_elsewhere_wants_keys,
+                       local_may_do_everything, command_line],
                       pathlib.Path(sys.argv[1]).resolve())
 
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -45,6 +46,25 @@ def undisturbed(program):
         return line
 
 
+def killed_while_it_replays(words):
+    """It says so on stderr, a line at a time, as soon as its replay runs."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    timer = threading.Timer(240, process.kill)
+    timer.start()
+    try:
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if line.startswith("replaying: "):
+                break
+        process.kill()
+        assert said and said[-1].startswith("replaying: "), said
+        assert process.wait(10) == -9, "it was over before it could be killed"
+    finally:
+        timer.cancel()
+        process.stderr.close()
+
+
 def killed(program):
     chosen = random.Random(1853)
     with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +76,7 @@ def killed(program):
             time.sleep(1 + chosen.random() * 5)  # the moment of death
             process.kill()
             process.wait(10)
+        killed_while_it_replays(command(program, "--messages", "600", "--data-dir", data))
         ran = subprocess.run(command(program, "--messages", "600", "--data-dir", data), capture_output=True, text=True,
                              timeout=240, check=False)
         line = adds_up(ran, 600)

@@ -5,13 +5,20 @@ Every answer is held against the server's own document. Prints a line per check.
 """
 
 import base64
+import contextlib
 import http.client
+import http.server
 import json
+import os
 import pathlib
+import pty
+import select
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -96,7 +103,10 @@ def letters_and_issues(program):
         lines = api.call("GET", f"/api/v1/audit?subject={resolved['id']}")[1]
         told = [(line["action"], line["from"], line["to"], line["reason"]) for line in lines["items"]]
         assert told == [("resolve", "muted", "resolved", ""), ("mute", "new", "muted", "known")], told
-        assert api.call("GET", "/api/v1/audit:verify")[1] == {"good": True, "lines": 2}
+        for begin in ("", "?from=1", "?from=2", "?from=3"):
+            assert api.call("GET", "/api/v1/audit:verify" + begin)[1] == {"good": True, "lines": 2}, begin
+        for wrong in ("0", "-1", "x", "9" * 30):
+            assert api.call("GET", f"/api/v1/audit:verify?from={wrong}")[0] == 400, wrong
 
         # Another letter of it brings it back.
         die(api, b"x", key="again")
@@ -165,6 +175,44 @@ def jobs(program):
              "deadCount": 1}]
 
 
+LONG = f"""
+workers:
+  pulled: {{topics: [{"t" * 140}], group: {"g" * 120}, journal: "{{topic}}.j", handler: {{pull: {{}}}},
+    retry: {{max_attempts: 1}}, guard: null}}
+"""
+
+
+def jobs_of_long_names(program):
+    """The name of the private lane would be longer than a topic's may be: it is cut, and its jobs are counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder, "long.yaml")
+        config.write_text(LONG)
+        bartleby = Bartleby(program, folder, ["-c", str(config)]).start()
+        try:
+            def finish(outcome):
+                status, answer = bartleby.call("POST", "/api/v1/workers/pulled/attempts:claim", '{"wait": "20s"}',
+                                               seconds=30)
+                assert status == 200 and answer["attempts"], (status, answer)
+                token = answer["attempts"][0]["token"]
+                assert bartleby.call("POST", f"/api/v1/attempts/{token}:finish", outcome)[0] == 204
+
+            def counts():
+                rows = bartleby.get("/job-status")["t" * 140]["g" * 120]
+                return {row["statusName"]: row["count"] for row in rows}
+            assert bartleby.call("POST", f"/api/v1/topics/{'t' * 140}/messages", "v")[0] == 200
+            finish(REJECT)
+            wait_for("the letter", lambda: counts().get("DEAD") == 1)
+            letter = bartleby.get("/api/v1/letters")["items"][0]["id"]
+            status, sent = bartleby.call("POST", f"/api/v1/letters/{letter}:replay", '{"scope": "group"}')
+            assert status == 200 and len(sent["to"]["topic"]) == 249, (status, sent)
+            wait_for("it to wait again", lambda: sum(counts().values()) == 1 and counts()["DEAD"] == 0)
+            finish('{"outcome": "done"}')
+            wait_for("it to be delivered", lambda: counts() == {
+                "QUEUED": 0, "INFLIGHT": 0, "DELIVERED": 1, "DEAD": 0})
+        finally:
+            bartleby.end()
+
+
 def events(program):
     with served(program) as api:
         with Events(api.bartleby.port, "/api/v1/events?topics=letters,issues") as stream:
@@ -190,6 +238,42 @@ def events(program):
                 assert snapshot["issues"]["resolved"] == 1, snapshot
                 assert [stream.next()[1]["state"] for _ in states] == states
         assert api.call("GET", "/api/v1/events?topics=weather")[0] == 400
+
+
+def streams(program):
+    """What a stream says when nothing happens, of workers, and how many there are at most."""
+    with served(program) as api, contextlib.ExitStack() as opened:
+        port = api.bartleby.port
+        began = time.monotonic()
+        quiet = opened.enter_context(Events(port, "/api/v1/events?topics=issues"))
+        assert quiet.next()[0] == "snapshot"
+        wait_for("heartbeats", lambda: len(api.call("GET", "/api/v1/workers")[1]["items"][0]["instances"]) == 1)
+        with Events(port, "/api/v1/events?topics=workers") as stream:
+            told = {worker["worker"]: worker["status"] for worker in stream.next()[1].get("workers", [])}
+            while told.get("pulled") != "RUNNING":
+                kind, data, _ = stream.next()
+                assert kind == "worker", (kind, data)
+                told[data["worker"]] = data["status"]
+            for order, status in (("pause", "PAUSED"), ("resume", "RUNNING")):
+                assert api.call("POST", f"/api/v1/workers/pulled:{order}")[0] == 200
+                while told["pulled"] != status:
+                    kind, data, _ = stream.next()
+                    assert kind == "worker" and data["instance"] and "consumer_lag" in data, (kind, data)
+                    told[data["worker"]] = data["status"]
+
+        # A hundred at once. The seat of the one that ended is free when the server next has something to tell it.
+        def listens():
+            one = opened.enter_context(Events(port, "/api/v1/events?topics=workers"))
+            assert one.status in (200, 429), one.status
+            return one.status == 200
+        for _ in range(99):
+            wait_for("a seat", listens, 60)
+        status, refused = api.call("GET", "/api/v1/events")
+        assert status == 429 and refused["detail"] == "there are 100 streams already", (status, refused)
+
+        # Of issues there was nothing: a comment says that the stream is alive.
+        assert quiet.answer.readline() == b": nothing new\n" and quiet.answer.readline() == b"\n"
+        assert time.monotonic() - began > 14, "earlier than every 15 s"
 
 
 def commands(program):
@@ -239,6 +323,55 @@ def commands(program):
         assert "line 1 is not as it was written" in run("audit", "verify", status=1)
         assert "pulled.dlq" in run("dlqs", "ls"), run("dlqs", "ls")
         assert "letters ls -q dlq:pulled.dlq" in run("dlqs", "show", "pulled.dlq")
+
+
+def watched(program, port, *words):
+    """What a command writes to standard output, and to a terminal as its standard error."""
+    reading, writing = pty.openpty()
+    try:
+        with subprocess.Popen([program, *words, "--server", f"http://127.0.0.1:{port}"], stdout=subprocess.PIPE,
+                              stderr=writing) as process:
+            out = process.communicate(timeout=30)[0].decode()
+        assert process.returncode == 0, (words, out)
+        os.set_blocking(reading, False)
+        return out, os.read(reading, 65536).decode() if select.select([reading], [], [], 0)[0] else ""
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+class ManyLines(http.server.BaseHTTPRequestHandler):
+    """A server whose audit has 120,000 lines, looked at in three answers."""
+
+    def do_GET(self):
+        begin = int(self.path.partition("?from=")[2] or 1)
+        verdict = {"good": True, "lines": min(begin + 49999, 120000)}
+        body = json.dumps(verdict if begin > 100000 else {**verdict, "next": begin + 50000}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def people_see_how_far_it_has_come(program):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), ManyLines) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        out, told = watched(program, server.server_address[1], "audit", "verify")
+        server.shutdown()
+    assert out == "120 000 lines, all as they were written\n", out
+    assert told == "".join(f"\r\x1b[K{text}" for text in ("50 000 lines are as they were written",
+                                                         "100 000 lines are as they were written", "")), told
+    with served(program) as api:
+        for n in range(12):
+            die(api, b"%d" % n)
+        wait_for("the letters", lambda: letters_found(api)["count"]["value"] == 12)
+        out, told = watched(program, api.bartleby.port, "letters", "export")
+        assert [json.loads(line)["value"] for line in out.splitlines()] == [str(n) for n in range(11, -1, -1)], out
+        assert told == "\r\x1b[K10 of 12 letters\r\x1b[K12 letters\r\n", told
 
 
 def health_of_letters_and_store(program):
@@ -336,8 +469,9 @@ def what_a_group_never_wanted_is_no_lag(program):
 
 
 def main():
-    return run_checks([letters_and_issues, about_itself, health_of_letters_and_store, jobs, events, commands,
-                       what_a_group_never_wanted_is_no_lag], pathlib.Path(sys.argv[1]).resolve())
+    return run_checks([letters_and_issues, about_itself, health_of_letters_and_store, jobs, jobs_of_long_names, events,
+                       streams, commands, people_see_how_far_it_has_come, what_a_group_never_wanted_is_no_lag],
+                      pathlib.Path(sys.argv[1]).resolve())
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from kafka_server import Kafka, Missing  # noqa: E402
+from kafka_server import Kafka  # noqa: E402
 from processes import Bartleby, run_checks, wait_for  # noqa: E402
+from script_server import Missing  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/escrow"

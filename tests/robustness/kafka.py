@@ -19,7 +19,8 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from kafka_world import ATTEMPTS, DLQ, PATIENCE, dies, failures, run_in_world  # noqa: E402
+from kafka_world import (ATTEMPTS, DLQ, GROUP, PATIENCE, TOPIC, dies, failures, out_of_turn,  # noqa: E402
+                         run_in_world, without_letters)
 from processes import Bartleby, wait_for  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
@@ -62,7 +63,8 @@ def clean_stops(world):
 
 
 def rough(world):
-    """kill -9, SIGTERM, frozen and thawed, added and removed; of several brokers one at a time dies and comes back."""
+    """kill -9, SIGTERM, frozen and thawed, added and removed; of several brokers one at a time dies and comes back, and
+    leaders and coordinators move."""
     chooser = random.Random(5)
     world.session = SESSION
     for name in world.running():
@@ -72,7 +74,7 @@ def rough(world):
     sender.start()
     done = collections.Counter()
     until = time.monotonic() + ROUGH_SECONDS
-    several = ["broker"] if world.kafka.brokers > 1 else []
+    several = ["broker", "leaders"] if world.kafka.brokers > 1 else []
     plan = ["kill", "freeze", *several, "stop", "add", "kill"]
     while time.monotonic() < until or plan:
         world.nobody_died()
@@ -95,6 +97,9 @@ def rough(world):
             worker.process.send_signal(signal.SIGCONT)
         elif what == "broker":
             world.kafka.crash(chooser.randint(1, world.kafka.brokers), chooser.uniform(1.0, 8.0))
+        elif what == "leaders":
+            for topic in (TOPIC, f"{TOPIC}.parked.{GROUP}", "__consumer_offsets", "__transaction_state"):
+                world.witness.ask("move", topic)
         else:
             continue
         done[what] += 1
@@ -121,24 +126,27 @@ def every_end_once(world):
 
 
 def key_order(world):
-    """First ends of a key come in the order of its messages; no attempt has a higher number than there are."""
-    first = collections.defaultdict(list)
-    seen = set()
-    for number, attempt, good in world.endpoint.attempts:
+    """A message begins when the one before it in its key has ended, by success or by its last failure; no attempt has a
+    higher number than there are."""
+    for number, attempt, _ in world.endpoint.attempts:
         assert 1 <= attempt <= ATTEMPTS, f"attempt {attempt} of m{number}"
-        if good and number not in seen:
-            seen.add(number)
-            first[number % KEYS].append(number)
-    wrong = [key for key, numbers in first.items() if numbers != sorted(numbers)]
-    assert not wrong, f"key k{wrong[0]}: {first[wrong[0]]}"
-    return f"{len(first)} keys"
+    wrong = out_of_turn(world.endpoint.attempts, KEYS)
+    assert not wrong, f"key k{wrong[0] % KEYS}: m{wrong[0]} began before m{wrong[0] - KEYS} had ended"
+    behind_the_dead = sum(1 for n in world.where if n >= KEYS and dies(n - KEYS))
+    return f"{KEYS} keys, {behind_the_dead} messages behind one that died"
 
 
 def commits_never_ahead(world):
+    """Of what has no end yet; and of letters, in the dlq's own order."""
     world.look()
     assert not world.seen_wrong, world.seen_wrong[0]
     assert sum(world.committed.values()) == len(world.where), dict(world.committed)
-    return f"{world.looks} looks at {PARTITIONS} partitions"
+    assert set(world.passed) == {n for n in world.where if dies(n)}, "not every death was looked at"
+    letters = [(world.at[int(headers["bartleby-partition"])].get(int(headers["bartleby-offset"])), partition, offset)
+               for partition, offset, _, _, headers in world.witness.read(DLQ)]
+    wrong = without_letters(world.passed, letters)
+    assert not wrong, f"passed before their letters were written: {wrong[:5]}"
+    return f"{world.looks} looks at {PARTITIONS} partitions, {len(letters)} letters before their commits"
 
 
 def office(world):

@@ -5,6 +5,7 @@ Usage: kafka_letters.py PROGRAM. Prints a line per check. An office and a worker
 is an office without a key. Where Kafka cannot be had every check is skipped.
 """
 
+import base64
 import json
 import os
 import pathlib
@@ -14,9 +15,10 @@ import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from kafka_server import Kafka, Missing, Witness  # noqa: E402
+from kafka_server import Kafka, Witness  # noqa: E402
 from kafka_world import a_property_that_there_is_not  # noqa: E402
 from processes import Bartleby, Endpoint, wait_for  # noqa: E402
+from script_server import Missing  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 240.0
@@ -33,6 +35,9 @@ class World:
         self.other = Endpoint()
         self.witness.ask("create", "money", 2)
         self.witness.ask("create", "tickets", 4)
+        self.witness.ask("create", "bulky", 1)
+        self.witness.ask("create", "bulky.dlq", 1)
+        self.witness.ask("set", "bulky.dlq", "max.message.bytes", 100000)
         signing = f'signing: {{office: {{kid: o1, secret: "{SECRET}"}}}}\n'
         self.worker = self.process("worker", "[runtime]", signing)
         self.office = self.process("office", "[office]", signing)
@@ -51,6 +56,7 @@ dlqs:
                 compression: snappy, max_message: 2MB}}}}
 workers:
   payer: {{topics: [money], handler: {{http: {{url: "{self.endpoint.url}"}}}}}}
+  bulky: {{topics: [bulky], handler: {{http: {{url: "{self.endpoint.url}"}}}}}}
   auditor: {{topics: [money], handler: {{http: {{url: "{self.other.url}"}}}}}}
   tickets: {{group: worker-agents, dead_letter: {{dialect: dlq_metadata}},
             handler: {{http: {{url: "{self.endpoint.url}"}}}}}}
@@ -65,6 +71,11 @@ workers:
 
     def letters(self, dlq, office=None):
         return (office or self.office).get(f"/api/v1/letters?limit=50&q=dlq:{dlq}")["items"]
+
+    def value(self, letter):
+        status, value = self.office.call("GET", f"/api/v1/letters/{letter['id']}/value")
+        assert status == 200, (status, value)
+        return value
 
     def end(self):
         for one in (self.worker, self.office, self.keyless):
@@ -84,8 +95,8 @@ def a_dlq_is_made_as_configured(world):
 
     def running():
         return "worker_started" in world.worker.log.read_text() and world.worker.log.read_text().count(
-            "worker_started") >= 3
-    wait_for("three workers", running, PATIENCE)
+            "worker_started") >= 4
+    wait_for("its workers", running, PATIENCE)
     tickets, money = settings(world, "tickets.dlq"), settings(world, "money.dlq")
     assert tickets["partitions"] == "3" and money["partitions"] == "2", (tickets, money)
     assert tickets["replicas"] == money["replicas"] == "1", "more than there are brokers"
@@ -111,9 +122,19 @@ def dlq_metadata_is_in_the_ticket(world):
     wait_for("it to be taken in", lambda: world.letters("tickets.dlq"), PATIENCE)
     letter, = world.letters("tickets.dlq")
     assert letter["dialect"] == "dlq_metadata" and letter["attempts"] == 3, letter
-    status, original = world.office.call("GET", f"/api/v1/letters/{letter['id']}/value")
-    assert status == 200 and original == TICKET.encode(), original
+    assert world.value(letter) == TICKET.encode(), world.value(letter)
     return "and out of it again, byte for byte"
+
+
+def a_letter_in_parts_is_one_letter(world):
+    """A message that is larger than what its dlq takes in one record, however well it is packed."""
+    original = base64.b64encode(os.urandom(225000)).decode()
+    world.send("bulky", "b-1", original)
+    wait_for("the letter", lambda: world.letters("bulky.dlq"), PATIENCE)
+    parts = world.witness.ends("bulky.dlq")[0] - 1  # the last is the end of the transaction
+    letter, = world.letters("bulky.dlq")
+    assert parts > 2 and world.value(letter) == original.encode(), (parts, letter)
+    return f"{len(original)} bytes in {parts} records"
 
 
 def intake_shows_how_far_it_is(world):
@@ -156,6 +177,25 @@ def without_the_key_no_lane(world):
     assert status == 201 and answer["letters"] == 0, (status, answer)
     assert "signing.office" in answer["excluded"][0]["why"], answer
     return "refused, and says why"
+
+
+def a_plan_knows_what_was_handled_since(world):
+    """By the log and the commit of a group whose worker is another process."""
+    body = json.dumps({"kind": "replay", "q": "dlq:money.dlq key:deal-2", "scope": "topic"})
+
+    def plan():
+        status, answer = world.office.call("POST", "/api/v1/operations", body, {"Content-Type": "application/json"},
+                                           PATIENCE)
+        assert status == 201 and answer["letters"] == 1, (status, answer)
+        assert not [text for text in answer["warnings"] if "newer messages" in text], answer
+        return answer["order_conflicts"]
+    wait_for("the letter", lambda: len(world.letters("money.dlq")) == 2, PATIENCE)
+    assert plan() == 0
+    world.broken = False
+    world.send("money", "deal-2", '{"deal": 2, "corrected": true}')
+    wait_for("the newer message to be handled", lambda: plan() == 1, PATIENCE)
+    world.broken = True
+    return "after the commit"
 
 
 def groups_that_nobody_configured_count(world):
@@ -209,12 +249,16 @@ def escrow_writes_the_envelope(world):
     assert found and found.group(1) < found.group(2), value
     assert key == "deal_550e8400" and headers["bartleby-attempts"] == "6", (key, headers)
     assert settings(world, "escrow.commands.dlq")["retention.ms"] == "-1"
-    return "field for field"
+    wait_for("it to be taken in", lambda: world.letters("escrow.commands.dlq"), PATIENCE)
+    letter, = world.letters("escrow.commands.dlq")
+    assert letter["dialect"] == "envelope" and letter["attempts"] == 6, letter
+    assert world.value(letter) == original.encode(), world.value(letter)
+    return "field for field, and out of it again, byte for byte"
 
 
-CHECKS = (a_dlq_is_made_as_configured, dlq_metadata_is_in_the_ticket, intake_shows_how_far_it_is,
-          a_replay_goes_through_the_lane_to_another_process, without_the_key_no_lane,
-          groups_that_nobody_configured_count, escrow_writes_the_envelope)
+CHECKS = (a_dlq_is_made_as_configured, dlq_metadata_is_in_the_ticket, a_letter_in_parts_is_one_letter,
+          intake_shows_how_far_it_is, a_replay_goes_through_the_lane_to_another_process, without_the_key_no_lane,
+          a_plan_knows_what_was_handled_since, groups_that_nobody_configured_count, escrow_writes_the_envelope)
 
 
 def main():

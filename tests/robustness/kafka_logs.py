@@ -86,6 +86,13 @@ class Topic:
         assert letters[0][4]["bartleby-offset"] == "0", letters
         return letters[0]
 
+    def metric(self, name):
+        status, text = self.worker.call("GET", "/metrics", seconds=PATIENCE)
+        assert status == 200, (status, text)
+        found = [line.split()[-1] for line in text.decode().splitlines() if line.startswith(name + "{")]
+        assert len(found) == 1, (name, found)
+        return float(found[0])
+
     def said(self, event):
         return sum(log.read_text().count(event) for log in self.world.folder.glob(f"{self.name}/serve-*.log"))
 
@@ -143,6 +150,7 @@ def lost_by_retention(world):
     topic.run_now()
     topic.await_letter("LOST_BY_RETENTION")
     assert topic.said("lost_by_retention") > 0, world.last_words()
+    assert topic.metric("bartleby_lost_by_retention_total") > 0, world.last_words()
     topic.await_committed()
     assert all(topic.times()[n] == 1 for n in range(1, 40)), topic.times()
     topic.stop()
@@ -210,6 +218,7 @@ def offsets_gone(world):
     topic.await_handled(range(1, 21), 2)
     topic.await_parked()
     assert topic.said("offsets_gone") == 1, world.last_words()
+    assert topic.metric("bartleby_offset_resets_total") == 1, world.last_words()
     topic.stop()
     return "20 messages once more, and told"
 
@@ -237,6 +246,36 @@ def compacted_topic(world):
     return "finished without a letter"
 
 
+def old_message_of_a_compacted_topic(world):
+    """Nothing but a later message of its key deletes it: however old it is, it waits and is tried again."""
+    topic = Topic(world, "kept", [("cleanup.policy", "compact"), ("retention.bytes", 1000)])
+    topic.start()
+    month_ago = int(time.time() * 1000) - 30 * 24 * 3600 * 1000
+    world.witness.ask("times", topic.name, *[month_ago] * 20)
+    topic.await_handled(range(1, 20))
+    topic.run_now()
+    topic.await_handled([0])
+    topic.await_committed()
+    assert topic.letters() == [] and topic.said("expiring") + topic.said("limit_window") == 0, world.last_words()
+    topic.stop()
+    return "a month old, and tried again"
+
+
+def settings_hidden(world):
+    """A topic whose settings we may not read: told, for what waits there is not handed over in time."""
+    topic = Topic(world, "hidden", [("retention.ms", 600000)])
+    world.witness.ask("hide", topic.name)
+    topic.start()
+    old = int(time.time() * 1000) - 500_000  # handed over at once by whoever knows how long it stays
+    world.witness.ask("times", topic.name, *[old] * 3)
+    topic.await_handled([1, 2])
+    topic.await_parked()
+    assert topic.said("topic_settings_hidden") == 1, world.last_words()
+    assert topic.letters() == [], topic.letters()
+    topic.stop()
+    return "told that what waits is not protected"
+
+
 def times_that_fall(world):
     """A group that begins at a time handles everything from the first message that is as late, whatever follows it."""
     now = int(time.time() * 1000)
@@ -253,7 +292,7 @@ def times_that_fall(world):
 
 
 CHECKS = (retention_by_time, retention_by_size, lost_by_retention, passed_unread, offsets_moved, offsets_gone,
-          compacted_topic, times_that_fall)
+          compacted_topic, old_message_of_a_compacted_topic, settings_hidden, times_that_fall)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

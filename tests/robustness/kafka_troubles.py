@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""What goes wrong around workers on a real Kafka: dlqs that take nothing, topics that grow, vanish and come back.
+"""What goes wrong around workers on a real Kafka: dlqs that take nothing, topics that come late, grow, vanish, return.
 
-Usage: kafka_troubles.py PROGRAM. One worker process, office included. Prints a line per check; where Kafka cannot be
-had every check is skipped.
+Usage: kafka_troubles.py PROGRAM. One worker process at a time, office included. Prints a line per check; where Kafka
+cannot be had every check is skipped.
 """
 
 import collections
 import json
 import pathlib
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from kafka_world import ATTEMPTS, DLQ, GROUP, PATIENCE, TOPIC, dies, run_in_world  # noqa: E402
+from kafka_world import ATTEMPTS, DLQ, GROUP, PATIENCE, TOPIC, Endpoint, dies, run_in_world  # noqa: E402
 from processes import wait_for  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
@@ -90,15 +91,6 @@ def dlq_takes_less(world):
                         lambda: world.witness.ask("set", DLQ, "max.message.bytes", 2000000))
 
 
-def dlq_short_of_replicas(world):
-    def close():
-        world.witness.ask("set", DLQ, "min.insync.replicas", 2)
-        time.sleep(2)  # so long it is believed that enough are in step: then a transaction is begun in vain
-
-    return letters_wait(world, close,
-                        lambda: world.witness.ask("set", DLQ, "min.insync.replicas", 1))
-
-
 def letters_with(world, state):
     return ask(world, "GET", f"/api/v1/letters?limit=1&q=dlq:{DLQ}+state:{state}")["count"]["value"]
 
@@ -126,6 +118,22 @@ def dlq_deleted(world):
     assert world.said("topics_made_again") > 0, world.last_words()
     wait_for("nothing to wait", lambda: metric(world, "bartleby_dlq_pending") == 0, PATIENCE)
     return f"{letters} letters in a dlq that was made again"
+
+
+def dlq_made_anew(world):
+    """A dlq that is as long as the deleted one was: what lies in it is taken in, and told."""
+    def letters():
+        return ask(world, "GET", "/api/v1/letters?limit=10&q=dlq:twin.dlq")["items"]
+
+    world.witness.ask("create", "twin.dlq", 1)
+    world.witness.ask("send", "twin.dlq", "k", "before")
+    wait_for("the first", lambda: len(letters()) == 1, PATIENCE)
+    world.witness.ask("delete", "twin.dlq")
+    world.witness.ask("create", "twin.dlq", 1)
+    world.witness.ask("send", "twin.dlq", "k", "after")
+    wait_for("the second", lambda: len(letters()) == 2, PATIENCE)
+    assert world.said("dlq_made_anew dlq=twin.dlq") == 1, world.last_words()
+    return "one letter before, one after"
 
 
 def partitions_added(world):
@@ -179,12 +187,14 @@ def handled_from_the_beginning(world, count):
 def topic_made_anew(world):
     """Another topic under the same name, that grows past where we were: read from its beginning, and told."""
     before = max(world.witness.ends(TOPIC).values())
+    resets = metric(world, "bartleby_offset_resets_total")
     world.witness.ask("delete", TOPIC)
     world.witness.ask("create", TOPIC, PARTITIONS)
     note = handled_from_the_beginning(world, PARTITIONS * (before + 200))
-    # By the member, by the engine, or by librdkafka where the group was faster.
-    words = ("made anew", "is gone", "offset_reset", "Subscribed topic not available")
+    # By the member, by the engine, or by the worker that joins again where the group was faster.
+    words = ("topic_made_anew", "offset_reset", "offsets_gone")
     assert sum(world.said(one) for one in words) > 0, world.last_words()
+    assert metric(world, "bartleby_offset_resets_total") > resets, world.last_words()
     return note
 
 
@@ -202,8 +212,71 @@ def topic_away(world):
     return note
 
 
-CHECKS = (dlq_forbidden, dlq_takes_less, dlq_short_of_replicas, dlq_deleted, partitions_added, letters_replayed,
-          topic_made_anew, topic_away)
+def topics_missing_at_the_start(world):
+    """The worker waits for all of its topics, says once for which, makes nothing, and goes on when they are there."""
+    there, missing, group = "early", "late", "latecomer"
+    endpoint = Endpoint(lambda number: 0)
+    world.witness.ask("create", there, 1)
+    world.witness.produce(there, 0, 10, 1000)
+    worker = world.launch("b", f"""  {group}:
+    topics: [{there}, {missing}]
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    guard: null
+""", "[runtime, office]")
+
+    def waits():
+        return [line for line in worker.log.read_text().splitlines() if "worker_waits" in line]
+
+    wait_for("it to be told", waits, PATIENCE)
+    time.sleep(4)  # tries come after 0.2, 0.4, 0.8 and 1.6 s
+    assert len(waits()) == 1 and f"topic {missing}: no such topic: {missing}" in waits()[0], waits()
+    status = worker.get(f"/api/v1/workers/{group}")
+    assert status["state"] == "starting" and missing in status["trouble"], status
+    health = worker.get("/actuator/health")
+    workers = health["components"]["workers"]
+    assert health["status"] == "DEGRADED" and workers["details"]["missing"] == [group], health
+    topics = {one["name"] for one in worker.get("/api/v1/topics")["items"]}
+    made = {name for name in topics if name.startswith((there + ".", missing))}
+    assert not made and not endpoint.attempts, f"made {made}, attempted {endpoint.attempts}"
+    world.witness.ask("create", missing, 1)
+    world.witness.produce(missing, 10, 20, 1000)
+    wait_for("all to be handled", lambda: endpoint.succeeded.issuperset(range(20)), PATIENCE)
+    wait_for("health", lambda: worker.get("/actuator/health")["components"]["workers"]["status"] == "UP", PATIENCE)
+    assert worker.get(f"/api/v1/workers/{group}")["trouble"] is None
+    assert len(waits()) == 1, waits()
+    world.stop("b")
+    return f"told once: {waits()[0].split('why=')[1].split(' again_in_ms')[0]}"
+
+
+def stopped_while_kafka_does_not_answer(world):
+    """A stop waits for a slow broker longer than for handlers, and ends cleanly when it answers."""
+    topic, count = "slow", 50
+    endpoint = Endpoint(lambda number: 0)
+    world.witness.ask("create", topic, 1)
+    worker = world.launch("c", f"""  {topic}:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    drain: 1s
+    guard: null
+""")
+    world.witness.produce(topic, 0, count, 1000)
+    wait_for("all to be handled", lambda: len(endpoint.succeeded) == count, PATIENCE)
+    world.kafka.freeze()
+    thaw = threading.Timer(10.0, world.kafka.thaw)  # longer than the drain and what handlers have beyond it
+    thaw.start()
+    try:
+        began = time.monotonic()
+        world.stop("c")
+        took = time.monotonic() - began
+    finally:
+        thaw.join()
+    said = worker.log.read_text()
+    assert "info stopped" in said and "handlers_left_behind" not in said, said[-2000:]
+    return f"it took {took:.1f} s"
+
+
+CHECKS = (topics_missing_at_the_start, stopped_while_kafka_does_not_answer, dlq_forbidden, dlq_takes_less,
+          dlq_deleted, dlq_made_anew, partitions_added, letters_replayed, topic_made_anew,
+          topic_away)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, PARTITIONS, KEYS, CHECKS, needed=(dlq_forbidden,)))

@@ -23,6 +23,7 @@ PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 TOOLS = pathlib.Path(sys.argv[2]).resolve()
 BEHIND = 1000000 if "--long" in sys.argv else 100000
 TRANSACTION = 10.0  # seconds: `transaction_limit` of the Kafka broker's options
+SOON = 3.0  # seconds from the session's end to the heir's first message
 MAX_CRASHES = 2
 
 
@@ -130,10 +131,9 @@ def behind_a_parked_head(world):
             f"handled again after a restart; {int(memory.split()[1]) // 1024} MB")
 
 
-def death_in_a_transaction(world):
-    """kill -9 between the last request of a transaction and its commit, of the owner of all partitions."""
-    topic, partitions, count = "sudden", 12, 0
-    endpoint = Endpoint(lambda number: 0)
+def one_death(world, topic, partitions):
+    """How long after the session's end the heir had its first message, and had all; and how many there were."""
+    endpoint, count = Endpoint(lambda number: 0), 0
     world.witness.ask("create", topic, partitions)
     workers = f"""  {topic}:
     handler: {{http: {{url: "{endpoint.url}"}}}}
@@ -141,7 +141,7 @@ def death_in_a_transaction(world):
     guard: null
 """
     world.session, kept = 3000, world.session
-    dying = world.launch("s1", workers, program=TOOLS / "bartleby",
+    dying = world.launch(f"dying-{topic}", workers, program=TOOLS / "bartleby",
                          environment={"BARTLEBY_DIE_AT": "transaction.sent:30"})
     until = time.monotonic() + PATIENCE
     while dying.process.poll() is None:  # its first transactions only say that it has begun
@@ -153,22 +153,39 @@ def death_in_a_transaction(world):
     died = time.monotonic()
     dead = next(iter(world.witness.members(topic)), None)
     world.session = kept
-    heir = world.launch("s2", workers)
+    # It hears at its next heartbeat that the group goes on without the dead one.
+    heir = world.launch(f"heir-{topic}", workers, properties={"heartbeat.interval.ms": "300"})
     if dead:
         wait_for("the end of its session", lambda: dead not in world.witness.members(topic), PATIENCE)
     ended, before = time.monotonic(), len(endpoint.attempts)
     wait_for("the first message after that", lambda: len(endpoint.attempts) > before, PATIENCE)
-    first = time.monotonic() - ended
-    # The broker gives the open transaction up 10 s after it began: whoever was faster has fenced its writer.
-    assert time.monotonic() - died < TRANSACTION - 1, f"{time.monotonic() - died:.1f} s after the death"
+    first, since_death = time.monotonic() - ended, time.monotonic() - died
     where = world.witness.produce(topic, count, 2 * count, 1000)
     assert {p for p, _ in where.values()} == set(range(partitions)), where
     wait_for("all", lambda: len(endpoint.succeeded) == 2 * count, PATIENCE)
     whole = time.monotonic() - ended
     wait_for("all commits", lambda: world.witness.offsets(topic, topic) == world.witness.ends(topic), PATIENCE)
     assert heir.terminate(PATIENCE) == 0
-    return (f"the heir of {partitions} partitions went on {first:.1f} s after the session's end and had all after "
-            f"{whole:.1f} s; 0 of {2 * count} lost")
+    return first, since_death, whole, 2 * count
+
+
+def death_in_a_transaction(world):
+    """kill -9 between the last request of a transaction and its commit, of the owner of all partitions.
+
+    What else the machine does can only make it slower: one of three that is quick shows that nothing is waited for.
+    """
+    partitions, deaths = 12, []
+    while len(deaths) < 3:
+        deaths.append(one_death(world, f"sudden{len(deaths)}", partitions))
+        if deaths[-1][0] <= SOON:
+            break
+    first, since_death, whole, count = min(deaths)
+    said = ", ".join(f"{death[0]:.1f}" for death in deaths)
+    assert first <= SOON, f"the heirs went on {said} s after the session's end, not {SOON} s"
+    # The broker gives the open transaction up 10 s after it began: whoever was faster has fenced its writer.
+    assert since_death < TRANSACTION - 1, f"{since_death:.1f} s after the death"
+    return (f"the heir of {partitions} partitions went on {said} s after the session's end ({since_death:.1f} s after "
+            f"the death) and had all after {whole:.1f} s; 0 of {count} lost")
 
 
 def crash_poison(world):

@@ -3,9 +3,10 @@
 
     office_kills.py PROGRAM [--long]
 
-Everything that is sent dies, and dies again when it is replayed. Between kills letters are replayed, discarded,
-restored and purged, one by one and by operations. After each start and at the end, letters and audit in office.db are
-compared with the records of the dlq, and the summary with counting the view `job`, through a connection of the test's.
+Everything that is sent dies, and dies again when it is replayed: messages of a topic, and jobs of a channel's consumer.
+Between kills letters are replayed, discarded, restored and purged, one by one and by operations, and jobs are requeued
+and deleted by their own routes. After each start and at the end, letters and audit in office.db are compared with the
+records of the dlqs, and the summary with counting the view `job`, through a connection of the test's.
 """
 
 import collections
@@ -19,7 +20,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support.processes import Bartleby, free_port, wait_for  # noqa: E402
+from support.processes import Bartleby, Endpoint, free_port, wait_for  # noqa: E402
 
 CONFIG = """
 workers:
@@ -28,8 +29,20 @@ workers:
     handler: {{http: {{url: "http://127.0.0.1:{port}/", allow_private: true}}}}
     guard: null
     retry: {{max_attempts: 2, schedule: [1ms]}}
+channels:
+  events:
+    token: channel-secret
+    consumers:
+      mail:
+        url: "{url}"
+        token: consumer-secret
+        retry: {{max_attempts: 1}}
+        reject: [422]
 """
 KEYS = 7
+DLQS = ("orders.dlq", "events.mail.dlq")
+CONSUMER = "/channel/events/consumer/mail"
+TOKENS = {"X-Broker-Channel-Token": "channel-secret", "X-Broker-Consumer-Token": "consumer-secret"}
 
 
 def rows(bartleby, sql):
@@ -41,10 +54,13 @@ def rows(bartleby, sql):
 
 
 def counts_are_exact(bartleby):
-    counted = rows(bartleby, "SELECT d.dead_count, (SELECT count(*) FROM job WHERE status = 1004 AND"
-                             " consumerId = d.consumerId) FROM dlq_summary d")
-    assert all(summary == letters for summary, letters in counted), counted
+    """How many are dead, of each consumer; one statement, so that nothing happens in between."""
+    counted = rows(bartleby, "SELECT consumerId, sum(dead_count), sum(dead) FROM ("
+                             " SELECT consumerId, dead_count, 0 AS dead FROM dlq_summary UNION ALL"
+                             " SELECT consumerId, 0, 1 FROM job WHERE status = 1004) GROUP BY consumerId")
+    assert all(summary == dead for _, summary, dead in counted), counted
     assert bartleby.get("/api/v1/audit:verify")["good"]
+    return {consumer: dead for consumer, _, dead in counted}
 
 
 class People:
@@ -58,7 +74,30 @@ class People:
         assert status in (*wanted, 409), (path, body, status, answer)
         return answer if status in wanted else None
 
+    def job(self, what, method, path, *wanted):
+        status, answer = self.bartleby.call(method, CONSUMER + path, headers=TOKENS)
+        assert status in (*wanted, 409), (method, path, status, answer)
+        if status != 409:
+            self.done[what] += 1
+
+    def act_on_jobs(self):
+        what = self.chosen.choice(("requeue", "requeue", "delete", "requeue all", "requeue all", "delete all"))
+        if what == "requeue all":
+            return self.job(what, "POST", "/dlq", 202)
+        if what == "delete all":
+            return self.job(what, "DELETE", "/dlq", 200)
+        status, dead = self.bartleby.call("GET", CONSUMER + "/dlq", headers=TOKENS)
+        assert status == 200, (status, dead)
+        if dead["items"]:
+            job = f"/job/{self.chosen.choice(dead['items'])['id']}"
+            if what == "requeue":
+                self.job(what, "POST", f"{job}/requeue-dead-job", 202)
+            else:
+                self.job(what, "DELETE", job, 204, 404)
+
     def act(self):
+        if self.chosen.random() < 0.4:
+            return self.act_on_jobs()
         if self.chosen.random() < 0.4:
             found = self.bartleby.get("/api/v1/letters?limit=20")["items"]
             if not found:
@@ -75,15 +114,17 @@ class People:
             self.done[f"{kind} of many"] += 1
 
 
-def every_letter_is_accounted_for(bartleby, sent):
+def every_letter_is_accounted_for(bartleby, dlq, sent):
     """What died is in the office, once, or somebody purged it."""
-    headers = [dict(message["headers"]) for message in bartleby.messages("orders.dlq")]
+    headers = [dict(message["headers"]) for message in bartleby.messages(dlq)]
     lineage = {one["bartleby-letter"]: one["bartleby-lineage"] for one in headers}
     died = set(lineage.values())
-    assert len(died) == sent, (len(died), sent)
-    stored = collections.Counter(row[0] for row in rows(bartleby, "SELECT lineage FROM letters"))
+    assert len(died) == sent, (dlq, len(died), sent)
+    of_it = f"SELECT l.lineage FROM letters l JOIN shelves s ON s.id = l.shelf WHERE s.dlq = '{dlq}'"
+    stored = collections.Counter(row[0] for row in rows(bartleby, of_it))
     assert not stored or stored.most_common(1)[0][1] == 1, stored.most_common(3)
-    purged = {lineage[row[0]] for row in rows(bartleby, "SELECT subject FROM audit_log WHERE action = 'purge'")}
+    gone = rows(bartleby, "SELECT subject FROM audit_log WHERE action = 'purge'")
+    purged = {lineage[subject] for (subject,) in gone if subject in lineage}
     assert died == set(stored) | purged, (died - set(stored) - purged, set(stored) - died)
     assert rows(bartleby, "SELECT coalesce(sum(missed), 0) FROM cursors") == [(0,)]
     return len(purged)
@@ -93,39 +134,52 @@ def one(program, kills):
     chosen = random.Random(1853)
     with tempfile.TemporaryDirectory(prefix="bartleby-office-") as folder:
         config = pathlib.Path(folder, "bartleby.yaml")
-        config.write_text(CONFIG.format(port=free_port()))  # where nobody listens
+        refusing = Endpoint(lambda message: 422)  # consumers have a guard, which knows an outage from a refusal
+        config.write_text(CONFIG.format(port=free_port(), url=refusing.url))  # at the port nobody listens
         bartleby = Bartleby(program, folder, ["-c", str(config)]).start()
         people = People(bartleby, chosen)
-        sent = 0
+        sent = dict.fromkeys(DLQS, 0)
 
-        def first_lives():
-            return sum(dict(m["headers"])["bartleby-replays"] == "0" for m in bartleby.messages("orders.dlq"))
+        def first_lives(dlq):
+            return sum(dict(m["headers"])["bartleby-replays"] == "0" for m in bartleby.messages(dlq))
+
+        def send(number):
+            key = f"k{number % KEYS}"
+            if chosen.random() < 0.5:
+                sent["orders.dlq"] += 1
+                return bartleby.call("POST", "/api/v1/topics/orders/messages", body=f"v{number}",
+                                     headers={"Bartleby-Key": key})
+            sent["events.mail.dlq"] += 1
+            return bartleby.call("POST", "/channel/events/broadcast", body=f"v{number}",
+                                 headers={**TOKENS, "X-Broker-Message-Key": key})
         try:
             for _ in range(kills):
                 for _ in range(chosen.randrange(5, 40)):
-                    status, body = bartleby.call("POST", "/api/v1/topics/orders/messages", body=f"v{sent}",
-                                                 headers={"Bartleby-Key": f"k{sent % KEYS}"})
+                    status, body = send(sum(sent.values()))
                     assert status in (200, 201), (status, body)
-                    sent += 1
-                for _ in range(chosen.randrange(4)):
+                for _ in range(chosen.randrange(2, 9)):
                     people.act()
                 time.sleep(chosen.random() * 0.4)  # the moment of death
                 bartleby.kill()
                 bartleby.start()
                 counts_are_exact(bartleby)
-            wait_for("all letters in the dlq", lambda: first_lives() == sent, 60)
+            for dlq in DLQS:
+                wait_for(f"all letters in {dlq}", lambda dlq=dlq: first_lives(dlq) == sent[dlq], 60)
             wait_for("the end of all operations",
                      lambda: bartleby.get("/api/v1/operations?state=running")["count"]["value"] == 0, 120)
-            wait_for("all letters in the office",
-                     lambda: bartleby.get("/api/v1/dlqs/orders.dlq")["intake_lag"] == 0, 60)
+            for dlq in DLQS:
+                wait_for("all letters in the office",
+                         lambda dlq=dlq: bartleby.get(f"/api/v1/dlqs/{dlq}")["intake_lag"] == 0, 60)
             on_their_way = "SELECT count(*) FROM letters WHERE state = 1"
             wait_for("nothing on its way", lambda: rows(bartleby, on_their_way) == [(0,)], 60)
-            counts_are_exact(bartleby)
-            purged = every_letter_is_accounted_for(bartleby, sent)
+            dead = counts_are_exact(bartleby)
+            assert sum(dead.values()) > 0, "nothing was counted"
+            purged = sum(every_letter_is_accounted_for(bartleby, dlq, sent[dlq]) for dlq in DLQS)
             said = ", ".join(f"{what} {count}" for what, count in sorted(people.done.items()))
-            return f"{sent} letters, each once, {purged} purged; {said}"
+            return f"{sum(sent.values())} letters, each once, {purged} purged; {said}"
         finally:
             bartleby.end()
+            refusing.end()
 
 
 def main():

@@ -185,6 +185,27 @@ def plans(api):
         assert sample in page, [line for line in page.splitlines() if "bartleby_operation" in line]
 
 
+def newer_messages(api):
+    """A key that went on without its letter: the plan says so, from the log and the group's commit."""
+    die(api, b"old", key="moves-on")
+    die(api, b"alone", key="stands-still")
+    send(api, b"new", key="moves-on")
+    finish(api, DONE)
+    wait_for("the letters", lambda: letters_found(api)["count"]["value"] == 2)
+
+    def plan():
+        status, planned = post(api, "/api/v1/operations", {"kind": "replay", "q": ""})
+        assert status == 201 and planned["letters"] == 2 and planned["warnings"] == [], planned
+        return planned
+    wait_for("the commit of what was handled", lambda: plan()["order_conflicts"] == 1)
+    items = api.call("GET", f"/api/v1/operations/{plan()['id']}/items")[1]["items"]
+    assert ["note" in item and bool(item["note"]) for item in items] == [True, False], items
+    ran = subprocess.run([api.program, "letters", "replay", "-q", "state:open", "--server",
+                          f"http://127.0.0.1:{api.bartleby.port}"], capture_output=True, text=True, timeout=30,
+                         check=False)
+    assert "1 letter of keys whose newer messages were handled already" in ran.stdout + ran.stderr, ran
+
+
 def commands(api):
     def run(*words, status=0):
         ran = subprocess.run([api.program, *words, "--server", f"http://127.0.0.1:{api.bartleby.port}"],
@@ -329,7 +350,8 @@ def main():
                 check(api)
         return run
 
-    checks = [on_a_server(check) for check in (one_letter, taken_back, by_place, plans, commands)]
+    checks = [on_a_server(check) for check in (one_letter, taken_back, by_place, plans, newer_messages,
+                                                    commands)]
     checks += [settings_of_the_file, an_offset_that_means_several_letters]
     return run_checks(checks, pathlib.Path(sys.argv[1]).resolve())
 

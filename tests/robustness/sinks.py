@@ -10,8 +10,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from mongodb_server import Missing, MongodbServer  # noqa: E402
+from mongodb_server import MongodbServer  # noqa: E402
 from processes import Bartleby, Endpoint, run_checks, wait_for  # noqa: E402
+from script_server import Missing  # noqa: E402
 
 PATIENCE = 120
 DATABASE = "neural_hive"

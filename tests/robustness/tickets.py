@@ -15,9 +15,10 @@ import tempfile
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from kafka_server import Kafka, Missing as NoKafka  # noqa: E402
-from mongodb_server import Missing as NoMongodb, MongodbServer  # noqa: E402
+from kafka_server import Kafka  # noqa: E402
+from mongodb_server import MongodbServer  # noqa: E402
 from processes import Bartleby, free_port, run_checks, wait_for  # noqa: E402
+from script_server import Missing  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/tickets"
@@ -222,9 +223,11 @@ def with_all_of_them(program):
     with tempfile.TemporaryDirectory() as folder:
         kafka = mongodb = redis = None
         try:
-            kafka, mongodb, redis = Kafka(folder), MongodbServer(folder), Redis(folder)
+            kafka = Kafka(folder)  # one after the other: what was started is ended
+            mongodb = MongodbServer(folder)
+            redis = Redis(folder)
             return run_checks([one_command_on_kafka_redis_and_mongodb], program, kafka, mongodb, redis.port)
-        except (NoKafka, NoMongodb) as why:
+        except Missing as why:
             print(f"skip {name} not all of Kafka, Redis and MongoDB's protocol are here: {why}")
             return 0
         finally:

@@ -1,20 +1,21 @@
 """A real Apache Kafka for tests, and a witness: a client that shares no code with ours.
 
-Both are started in a scratch folder and ended with the block they are used in. `Missing`: there is none here, and why.
+Both are started in a scratch folder and ended with the block they are used in.
 """
 
 import os
 import pathlib
+import signal
 import subprocess
+import sys
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import script_server  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/kafka"
-
-
-class Missing(Exception):
-    pass
 
 
 class Kafka:
@@ -24,18 +25,26 @@ class Kafka:
         self.folder = pathlib.Path(folder, "kafka")
         self.brokers = brokers
         how = ["--secure"] if secure else ["--brokers", str(brokers)]
-        done = subprocess.run([SCRIPT, "start", *how, self.folder], capture_output=True, text=True, timeout=900,
-                              check=False)
-        if done.returncode != 0:
-            self.stop()
-            raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "scripts/kafka failed")
-        self.bootstrap = done.stdout.strip()
+        self.bootstrap = script_server.start(SCRIPT, self.folder, *how)
 
     def crash(self, node, seconds):
         """kill -9 of one of several brokers, which comes back after that time."""
-        subprocess.run([SCRIPT, "kill", self.folder, str(node)], capture_output=True, timeout=60, check=True)
+        self.kill(node)
         time.sleep(seconds)
+        self.restart(node)
+
+    def kill(self, node):
+        subprocess.run([SCRIPT, "kill", self.folder, str(node)], capture_output=True, timeout=60, check=True)
+
+    def restart(self, node):
         subprocess.run([SCRIPT, "restart", self.folder, str(node)], capture_output=True, timeout=600, check=True)
+
+    def freeze(self):
+        """The first broker keeps its connections and answers nothing, until `thaw`."""
+        os.kill(int((self.folder / "node1.pid").read_text()), signal.SIGSTOP)
+
+    def thaw(self):
+        os.kill(int((self.folder / "node1.pid").read_text()), signal.SIGCONT)
 
     def rebalances(self, group):
         """How often the brokers have said that they rebalance a classic group."""
@@ -43,7 +52,7 @@ class Kafka:
         return sum(1 for line in lines if f"reparing to rebalance group {group} " in line)
 
     def stop(self):
-        subprocess.run([SCRIPT, "stop", self.folder], capture_output=True, timeout=120, check=False)
+        script_server.stop(SCRIPT, self.folder)
 
 
 class Witness:
@@ -95,7 +104,12 @@ class Witness:
         return self.ask("members", group)
 
     def ends(self, topic):
+        """Returns {partition: end}, of what is committed."""
         return {int(partition): int(end) for partition, end in (line.split() for line in self.ask("ends", topic))}
+
+    def written(self, topic):
+        """The same, with what no transaction has committed yet."""
+        return {int(partition): int(end) for partition, end in (line.split() for line in self.ask("written", topic))}
 
     def read(self, topic):
         """Committed records: (partition, offset, key, value, headers)."""

@@ -3,9 +3,11 @@
 // Run by `java -cp LIBS kafka_witness.java BOOTSTRAP`. Commands come on standard input, one a line; the answer is
 // lines on standard output and ends with a dot. A line that begins with `! ` says what went wrong. Ends with its input.
 //
-//   create TOPIC PARTITIONS     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
-//   place TOPIC PARTITIONS NODE  created with one copy, which that broker has
+//   create TOPIC PARTITIONS [COPIES]     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
+//   move TOPIC                  every partition gets another leader, of the brokers that have a copy
+//   place TOPIC PARTITIONS NODE,…  created with one copy on each of these brokers
 //   deny TOPIC, allow TOPIC     nobody may write to it, or everybody may again
+//   hide TOPIC                  nobody may read its settings
 //   produce TOPIC FROM TO KEYS  messages m{n} with the key k{n % KEYS}; answers `n partition offset`
 //   pad TOPIC FROM TO BYTES     the same with numbers of so many digits, each with a key of its own
 //   send TOPIC KEY VALUE        one message; answers `partition offset`
@@ -16,6 +18,8 @@
 //   members GROUP               ids of its members
 //   cut TOPIC P OFFSET          deletes what lies below
 //   ends TOPIC                  `partition end`, as read_committed sees it
+//   written TOPIC               the same, with what no transaction has committed yet
+//   in_step TOPIC               `partition node,…`: the brokers whose copies are in step
 //   settings TOPIC              `partitions n`, `replicas n`, and every setting that it was made with: `name value`
 //   read TOPIC                  committed records: partition, offset, key, value, header=value …, separated by tabs
 import java.io.BufferedOutputStream;
@@ -25,9 +29,12 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -35,8 +42,10 @@ import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -45,8 +54,10 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.ElectionType;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclOperation;
@@ -92,13 +103,17 @@ public class kafka_witness {
 
     private void answer(String[] words) throws Exception {
         switch (words[0]) {
-            case "create" -> admin.createTopics(List.of(new NewTopic(words[1], Integer.parseInt(words[2]), (short) -1)))
-                .all().get();
+            case "create" -> {
+                short copies = words.length > 3 ? Short.parseShort(words[3]) : (short) -1;
+                admin.createTopics(List.of(new NewTopic(words[1], Integer.parseInt(words[2]), copies))).all().get();
+            }
             case "place" -> {
                 Map<Integer, List<Integer>> copies = new HashMap<>();
-                for (int p = 0; p < Integer.parseInt(words[2]); ++p) copies.put(p, List.of(Integer.parseInt(words[3])));
+                List<Integer> brokers = Arrays.stream(words[3].split(",")).map(Integer::valueOf).toList();
+                for (int p = 0; p < Integer.parseInt(words[2]); ++p) copies.put(p, brokers);
                 admin.createTopics(List.of(new NewTopic(words[1], copies))).all().get();
             }
+            case "move" -> move(words[1]);
             case "partitions" -> admin.createPartitions(
                 Map.of(words[1], NewPartitions.increaseTo(Integer.parseInt(words[2])))).all().get();
             case "delete" -> {
@@ -109,6 +124,7 @@ public class kafka_witness {
             case "set" -> admin.incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.TOPIC, words[1]),
                 List.of(new AlterConfigOp(new ConfigEntry(words[2], words[3]), AlterConfigOp.OpType.SET)))).all().get();
             case "deny" -> admin.createAcls(List.of(nobodyWrites(words[1]))).all().get();
+            case "hide" -> admin.createAcls(nobodySees(words[1])).all().get();
             case "allow" -> admin.deleteAcls(List.of(nobodyWrites(words[1]).toFilter())).all().get();
             case "produce" -> produce(words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3]),
                 Integer.parseInt(words[4]));
@@ -145,6 +161,12 @@ public class kafka_witness {
             case "cut" -> admin.deleteRecords(Map.of(new TopicPartition(words[1], Integer.parseInt(words[2])),
                 RecordsToDelete.beforeOffset(Long.parseLong(words[3])))).all().get();
             case "ends" -> ends(words[1]);
+            case "written" -> written(words[1]);
+            case "in_step" -> {
+                for (TopicPartitionInfo one : described(words[1]).partitions())
+                    out.println(one.partition() + " " + one.isr().stream().map(node -> "" + node.id())
+                        .collect(Collectors.joining(",")));
+            }
             case "settings" -> settings(words[1]);
             case "read" -> read(words[1]);
             default -> throw new IllegalArgumentException("unknown command: " + words[0]);
@@ -159,6 +181,15 @@ public class kafka_witness {
     private static AclBinding nobodyWrites(String topic) {
         return new AclBinding(new ResourcePattern(ResourceType.TOPIC, topic, PatternType.LITERAL),
             new AccessControlEntry("User:*", "*", AclOperation.WRITE, AclPermissionType.DENY));
+    }
+
+    // Where a topic has any rule, what none allows is forbidden.
+    private static List<AclBinding> nobodySees(String topic) {
+        ResourcePattern it = new ResourcePattern(ResourceType.TOPIC, topic, PatternType.LITERAL);
+        return List.of(
+            new AclBinding(it, new AccessControlEntry("User:*", "*", AclOperation.ALL, AclPermissionType.ALLOW)),
+            new AclBinding(it, new AccessControlEntry("User:*", "*", AclOperation.DESCRIBE_CONFIGS,
+                AclPermissionType.DENY)));
     }
 
     private KafkaProducer<String, String> producer() {
@@ -196,8 +227,32 @@ public class kafka_witness {
         }
     }
 
+    private void written(String topic) throws Exception {
+        Map<TopicPartition, OffsetSpec> all = new HashMap<>();
+        for (TopicPartitionInfo one : described(topic).partitions())
+            all.put(new TopicPartition(topic, one.partition()), OffsetSpec.latest());
+        admin.listOffsets(all).all().get().forEach((at, end) -> out.println(at.partition() + " " + end.offset()));
+    }
+
+    private void move(String topic) throws Exception {
+        Map<TopicPartition, Optional<NewPartitionReassignment>> orders = new HashMap<>();
+        for (TopicPartitionInfo one : described(topic).partitions()) {
+            List<Integer> copies = new ArrayList<>(one.replicas().stream().map(node -> node.id()).toList());
+            Collections.rotate(copies, 1); // the first of them leads, if it is in step
+            orders.put(new TopicPartition(topic, one.partition()), Optional.of(new NewPartitionReassignment(copies)));
+        }
+        admin.alterPartitionReassignments(orders).all().get();
+        admin.electLeaders(ElectionType.PREFERRED, orders.keySet()).partitions().get();
+        for (TopicPartitionInfo one : described(topic).partitions())
+            out.println(one.partition() + " " + (one.leader() == null ? "none" : "" + one.leader().id()));
+    }
+
+    private TopicDescription described(String topic) throws Exception {
+        return admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+    }
+
     private void settings(String topic) throws Exception {
-        TopicDescription layout = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+        TopicDescription layout = described(topic);
         out.println("partitions " + layout.partitions().size());
         out.println("replicas " + layout.partitions().get(0).replicas().size());
         ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);

@@ -19,8 +19,9 @@ import traceback
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from kafka_server import Kafka, Missing, Witness  # noqa: E402
+from kafka_server import Kafka, Witness  # noqa: E402
 from processes import Bartleby, wait_for  # noqa: E402
+from script_server import Missing  # noqa: E402
 
 TOPIC, GROUP, DLQ = "orders", "orders", "orders.dlq"
 ATTEMPTS = 4
@@ -45,6 +46,32 @@ def failures(number):
     return ATTEMPTS if dies(number) else 2 if lot(number) <= 5 else 0
 
 
+def out_of_turn(attempts, keys):
+    """Numbers that were attempted before the message before them in their key had its first end.
+
+    A repetition counts for nothing: who died before it could commit begins where it was.
+    """
+    ended, wrong = set(), []
+    for number, attempt, good in attempts:
+        if number >= keys and number - keys not in ended:
+            wrong.append(number)
+        if good or attempt == ATTEMPTS:
+            ended.add(number)
+    return wrong
+
+
+def without_letters(passed, letters):
+    """Numbers that a commit had passed when their letters were not in the dlq yet.
+
+    `passed`: {number: {partition: end}}, what was written to the dlq when a look found the message passed, by whatever
+    transaction; `letters`: [(number, partition, offset)]. A letter is written before the transaction that commits its
+    offset ends, so its place is below that end; when it can be read says nothing.
+    """
+    found = {(number, partition, offset) for number, partition, offset in letters}
+    return [number for number, ends in passed.items()
+            if not any(n == number and offset < ends.get(partition, 0) for n, partition, offset in found)]
+
+
 class Endpoint:
     """The handler, on one thread: what it has answered is in the order in which it has answered it."""
 
@@ -52,6 +79,7 @@ class Endpoint:
         self.rule = rule  # number -> how many of its attempts fail
         self.attempts = []  # (number, attempt, succeeded)
         self.succeeded = set()
+        self.spent = set()  # the last attempt that they may have has failed
         self.failed = collections.Counter()
         self.mended = False  # then nothing fails any more
         self.loop = asyncio.new_event_loop()
@@ -75,10 +103,12 @@ class Endpoint:
             self.succeeded.add(number)
         else:
             self.failed[number] += 1
+            if attempt == ATTEMPTS:
+                self.spent.add(number)
         return good
 
     def finished(self, number):
-        return number in self.succeeded or (self.rule(number) >= ATTEMPTS and self.failed[number] >= ATTEMPTS)
+        return number in self.succeeded or number in self.spent
 
 
 class Connection(asyncio.Protocol):
@@ -118,6 +148,7 @@ class World:
         self.where = {}  # number -> (partition, offset)
         self.at = collections.defaultdict(dict)  # partition -> offset -> number
         self.committed = collections.Counter()
+        self.passed = {}  # number of a dead message -> what was written to the dlq when it was seen to be passed
         self.looks = 0
         self.looking = threading.Lock()
         self.seen_wrong = []
@@ -204,6 +235,7 @@ workers:
     def look(self):
         """No committed offset may be past a message that has no end yet, and none may fall."""
         with self.looking:
+            dead = []
             for partition, offset in self.witness.offsets(GROUP, TOPIC).items():
                 before = self.committed[partition]
                 assert offset >= before, f"the commit of {partition} fell from {before} to {offset}"
@@ -213,7 +245,12 @@ workers:
                         offset = passed
                         break
                     assert self.endpoint.finished(number), f"{partition}:{passed} (m{number}) was passed unfinished"
+                    if number not in self.endpoint.succeeded:
+                        dead.append(number)
                 self.committed[partition] = offset
+            if dead:
+                written = self.witness.written(DLQ)
+                self.passed.update((number, written) for number in dead)
             self.looks += 1
 
     def await_all(self, quiet=PATIENCE):

@@ -1,7 +1,5 @@
 """A real server that speaks MongoDB's protocol, for tests: FerretDB by scripts/ferretdb, and a client of the standard
 library alone, which shares no code with ours.
-
-`Missing`: there is none here, and why.
 """
 
 import datetime
@@ -11,23 +9,19 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import script_server  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/ferretdb"
 
 
-class Missing(Exception):
-    pass
-
-
 class MongodbServer:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder, "mongodb")
-        done = subprocess.run([SCRIPT, "start", self.folder], capture_output=True, text=True, timeout=1800, check=False)
-        if done.returncode != 0:
-            self.stop()
-            raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "scripts/ferretdb failed")
-        self.url = done.stdout.strip()
+        self.url = script_server.start(SCRIPT, self.folder)
         self.port = int(self.url.rsplit(":", 1)[1].strip("/"))
 
     def kill(self):
@@ -43,7 +37,7 @@ class MongodbServer:
         os.kill(int((self.folder / "ferretdb.pid").read_text()), signal.SIGCONT)
 
     def stop(self):
-        subprocess.run([SCRIPT, "stop", self.folder], capture_output=True, timeout=120, check=False)
+        script_server.stop(SCRIPT, self.folder)
 
     def documents(self, database, collection, **options):
         """All of them, or those that `filter` finds."""

@@ -18,6 +18,8 @@ import traceback
 
 
 TOPIC = "orders"
+LAST_LINES = 30
+started = []  # servers of the check that runs, as often as they were started
 
 
 def free_port():
@@ -47,8 +49,11 @@ class Bartleby:
         self.process = None
         self.starts = 0
         self.ended = True  # by whoever started it
+        self.log = None
+        self.last_words = ""
 
     def start(self, seconds=20.0):
+        started.append(self)
         self.starts += 1
         self.ended = False
         self.log = self.folder / f"serve-{self.starts}.log"
@@ -112,11 +117,20 @@ class Bartleby:
         self.ended = self.process.poll() is None  # one that was dead already has died by itself
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
+        self.keep_last_words()
+
+    def keep_last_words(self):
+        """Its folder may be gone when somebody asks why a check has failed."""
+        if self.log and self.log.exists():
+            self.last_words = "\n".join(self.log.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
     def terminate(self, seconds=40.0):
         self.ended = self.process.poll() is None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
+        try:
+            return self.process.wait(seconds)
+        finally:
+            self.keep_last_words()
 
     def died(self):
         """It is gone, and nobody has ended it."""
@@ -289,9 +303,14 @@ def run_checks(checks, *arguments):
     """A line per check, which says what it returned; one that failed does not keep the next from running."""
     good = True
     for check in checks:
+        started.clear()
         try:
             print(f"ok {check.__name__} {check(*arguments) or ''}".rstrip(), flush=True)
         except Exception:
             good = False
-            print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
+            print(f"FAIL {check.__name__}", flush=True)
+            for server in dict.fromkeys(started[-2:]):
+                server.keep_last_words()
+                print(f"last lines of {server.log}:\n{server.last_words}", flush=True)
+            print(traceback.format_exc(), flush=True)
     return 0 if good else 1

@@ -74,6 +74,10 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
+  // It keeps its connections and answers nothing more.
+  void freeze() {
+    if (pid_ > 0) ::kill(pid_, SIGSTOP);
+  }
   void end() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);

@@ -8,6 +8,7 @@ failed, runs into its time limit or counts nothing is one failed test. All resul
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
@@ -50,17 +51,23 @@ def tail(output):
 
 
 def execute(command):
-    """Returns (exit status or a sentence, output). The whole process group ends at the time limit."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=SECONDS_PER_SUITE)
-        status = process.returncode
-        return (f"ended by signal {-status}" if status < 0 else status), output
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return f"took longer than {SECONDS_PER_SUITE} s", output
+    """Returns (exit status or a sentence, output). The whole process group ends with it, or at the time limit.
+
+    Its words go to a file: servers that a crashed suite has left behind would keep a pipe open.
+    """
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=words, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status = process.wait(SECONDS_PER_SUITE)
+            if status < 0:
+                status = f"ended by signal {-status}"
+        except subprocess.TimeoutExpired:
+            status = f"took longer than {SECONDS_PER_SUITE} s"
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        words.seek(0)
+        return status, words.read().decode(errors="replace")
 
 
 def gtest_output_of_cases(output):
@@ -183,6 +190,8 @@ def all_suites(build, seeds):
     python = sys.executable
     suites = program_suites(build, seeds)
     if (ROOT / "tests/sim/main.cc").exists():
+        command = [python, str(ROOT / "tests/sim/command_line.py"), str(build / "bin/sim")]
+        suites.append(Suite("sim_commands", command, "lines"))
         suites.append(Suite("mutants", [str(build / "bin/sim"), "--mutant-seeds"], "lines"))
         suites.append(Suite("office_mutants", [str(build / "bin/sim"), "--office", "--mutant-seeds"], "lines"))
     program = str(ROOT / "build/bartleby")
@@ -197,6 +206,9 @@ def all_suites(build, seeds):
         Suite("kafka_consumer", [python, str(ROOT / "tests/robustness/kafka.py"), program, str(build / "bin"),
                                  "--protocol=consumer"], "lines"),
         Suite("kafka_troubles", [python, str(ROOT / "tests/robustness/kafka_troubles.py"), program], "lines"),
+        Suite("kafka_copies", [python, str(ROOT / "tests/robustness/kafka_copies.py"), program], "lines"),
+        Suite("kafka_replicas", [python, str(ROOT / "tests/robustness/kafka_replicas.py"), program, str(build / "bin")],
+              "lines"),
         Suite("kafka_waits", [python, str(ROOT / "tests/robustness/kafka_waits.py"), program, str(build / "bin")],
               "lines"),
         Suite("kafka_logs", [python, str(ROOT / "tests/robustness/kafka_logs.py"), program, str(build / "bin")],
@@ -218,6 +230,7 @@ def all_suites(build, seeds):
         Suite("api", [python, str(ROOT / "tests/robustness/api.py"), program], "lines"),
         Suite("desk", [python, str(ROOT / "tests/robustness/desk.py"), program], "lines"),
         Suite("operations", [python, str(ROOT / "tests/robustness/operations.py"), program], "lines"),
+        Suite("many_letters", [python, str(ROOT / "tests/robustness/many_letters.py"), program], "lines"),
         Suite("replays", [python, str(ROOT / "tests/robustness/replays.py"), program], "lines"),
         Suite("demo", [python, str(ROOT / "tests/robustness/demo.py"), program], "lines"),
         Suite("access", [python, str(ROOT / "tests/robustness/access.py"), program], "lines"),
@@ -230,6 +243,8 @@ def all_suites(build, seeds):
         Suite("house_rules", [python, str(house / "house_rules.py")], "lines"),
         Suite("prometheus_rules", [python, str(house / "prometheus_rules.py")], "lines"),
         Suite("test_runner", [python, str(ROOT / "tests/support/run_tests_selftest.py")], "lines"),
+        Suite("test_servers", [python, str(ROOT / "tests/support/script_server_selftest.py")], "lines"),
+        Suite("test_judges", [python, str(ROOT / "tests/support/kafka_world_selftest.py")], "lines"),
     ]
     return suites
 

@@ -4,6 +4,7 @@
 import pathlib
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -35,6 +36,9 @@ os.abort()
 """
 
 
+LEFT = 60  # seconds
+
+
 def counts(kind, script):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch, "suite.py")
@@ -56,6 +60,10 @@ def main():
     good &= check("keeps_the_reason_of_a_skip", result.skips, [("c", "why")])
     got, _ = counts("lines", "print('ok a'); raise SystemExit(3)")
     good &= check("bad_exit_is_a_failure", got, (1, 1, 0))
+    began = time.monotonic()
+    got, _ = counts("lines", f"import os, subprocess; subprocess.Popen(['sleep', '{LEFT}']); os.abort()")
+    good &= check("what_a_crash_leaves_behind_is_not_waited_for", (got, time.monotonic() - began < LEFT),
+                  ((0, 1, 0), True))
     got, _ = counts("lines", "pass")
     good &= check("empty_suite_is_a_failure", got, (0, 1, 0))
     got, result = counts("gtest", GTEST_REPORT)

@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "cli/api_client.h"
 #include "cli/flaky.h"
 #include "cli/json_value.h"
 #include "cli/message_text.h"
+#include "cli/operation_text.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "codec/letter.h"
@@ -27,6 +31,38 @@ TEST(CliText, NumbersAndCounts) {
   EXPECT_EQ(grouped(-123), "-123");
   EXPECT_EQ(counted(1, "topic"), "1 topic");
   EXPECT_EQ(counted(12, "topic"), "12 topics");
+}
+
+TEST(CliText, HowFarSomethingHasCome) {
+  const auto page = [](std::string_view count) { return *JsonValue::parse("{\"count\":" + std::string(count) + "}"); };
+  EXPECT_EQ(so_far_text(40, page(R"({"value":1200,"exact":true})"), "letter"), "40 of 1 200 letters");
+  EXPECT_EQ(so_far_text(40, page(R"({"value":10000,"exact":false})"), "letter"), "40 of more than 10 000 letters");
+  EXPECT_EQ(so_far_text(7, page(R"({"value":6,"exact":true})"), "letter"), "7 of 7 letters") << "one came meanwhile";
+  std::ostringstream terminal, file;
+  for (std::ostream* err : {&terminal, &file}) {
+    Progress progress(*err, err == &terminal);
+    progress.tell("");
+    progress.tell("1 of 2 letters");
+    progress.tell("2 of 2 letters");
+  }
+  EXPECT_EQ(terminal.str(), "\r\x1b[K1 of 2 letters\r\x1b[K2 of 2 letters\r\x1b[K") << "the line is free again";
+  EXPECT_EQ(file.str(), "");
+}
+
+TEST(CliText, TheBarOfAnOperation) {
+  const auto operation = [](std::int64_t letters, std::int64_t dealt_with, const std::string& results) {
+    return *JsonValue::parse(R"({"kind":"replay","id":"op_7f3","state":"running","letters":)" +
+                             std::to_string(letters) + R"(,"dealt_with":)" + std::to_string(dealt_with) +
+                             R"(,"results":{)" + results + "}}");
+  };
+  const JsonValue some = operation(1000, 400, R"("succeeded":390,"sent":8,"came_back":2)");
+  EXPECT_EQ(bar_text(some, 0),
+            "████████████░░░░░░░░░░░░░░░░░░ 400/1 000  succeeded 390 · waiting 8 · came back 2  running");
+  EXPECT_EQ(progress_line(some), "replay op_7f3 running: 400 of 1 000 (40 %), succeeded 390, waiting 8, came back 2");
+  EXPECT_THAT(bar_text(operation(0, 0, ""), 0), HasSubstr("░ 0/0 "));
+  EXPECT_THAT(bar_text(operation(3, 3, R"("succeeded":3)"), 0), Not(HasSubstr("░")));
+  EXPECT_THAT(bar_text(operation(1000, 999, ""), 0), HasSubstr("█░ 999/1 000")) << "full when all is done, not before";
+  EXPECT_EQ(bar_text(some, 30).find("running"), std::string::npos) << "it stays on one line of a narrow terminal";
 }
 
 TEST(CliText, TimesRelativeToNow) {

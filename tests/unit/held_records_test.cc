@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace bartleby {
@@ -74,6 +75,28 @@ TEST(HeldRecords, OneThatStaysDoesNotKeepItsNeighbours) {
   }
   EXPECT_EQ(held.size(), 0u);
   EXPECT_EQ(held.slice_bytes(), 0u);
+}
+
+// A handler that takes its time, among many that do not.
+TEST(HeldRecords, WhatIsKeptForLongDoesNotKeepTheNeighbours) {
+  constexpr std::size_t kLimit = 100'000;
+  std::vector<std::shared_ptr<const LogRecord>> kept;
+  std::size_t most = 0;
+  {
+    HeldRecords held({}, kLimit);
+    std::vector<std::uint32_t> slots;
+    for (std::int64_t slice = 0; slice < 200; ++slice) {
+      slots.clear();
+      held.take(some(slice * 100, 100), slots);
+      kept.push_back(held.keep(slots[50]));
+      for (const std::uint32_t slot : slots) held.free(slot);
+      most = std::max(most, held.bytes_in_memory());
+    }
+    EXPECT_LT(most, 2 * kLimit);
+    EXPECT_GT(held.bytes_in_memory(), 0u) << "below the limit nothing is copied";
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    EXPECT_EQ(kept[i]->offset, Offset(static_cast<std::int64_t>(i) * 100 + 50));
 }
 
 TEST(HeldRecords, WhatIsHeldForLongStaysWhereItIsWhileMostOfItsSliceDoes) {

@@ -59,7 +59,7 @@ class Played {
 
   IntakeEvent answer(ReadPosition&) { return PositionRead{kDlq, true, position_}; }
   IntakeEvent answer(ReadDlq& command) {
-    DlqRead read{kDlq, true, start_, Offset(static_cast<std::int64_t>(log_.size())), {}};
+    DlqRead read{kDlq, true, start_, Offset(static_cast<std::int64_t>(log_.size())), {}, id_};
     for (auto at = static_cast<std::size_t>(std::max(command.from, start_).v);
          at < log_.size() && read.records.size() < slice_; ++at)
       read.records.push_back(log_[at]);
@@ -87,6 +87,7 @@ class Played {
   std::size_t slice_ = 3;
   bool lost_before_ = false;
   Offset start_{0};
+  std::string id_;  // of the log, as it was told last
   std::vector<LogRecord> log_;
   std::optional<IntakePosition> position_;
   std::set<std::string> ids_, wanted_;
@@ -277,6 +278,51 @@ TEST(Intake, ATopicMadeAnewIsReadFromItsBeginning) {
   world.run();
   EXPECT_TRUE(world.ids_.contains(letter_id(facts_of(77))));
   EXPECT_EQ(world.position_, (IntakePosition{Offset(1), Offset(1)}));
+}
+
+TEST(Intake, ATopicMadeAnewThatHasGrownIsToldByItsId) {
+  for (const int after : {1, 5, 9}) {
+    Played world;
+    world.id_ = "first";
+    for (int n = 0; n < 5; ++n) world.letter(n);
+    world.run();
+    EXPECT_EQ(world.position_, (IntakePosition{Offset(5), Offset(5), "first"}));
+    world.log_.clear();
+    for (int n = 0; n < after; ++n) world.letter(70 + n);
+    world.id_ = "second";
+    world.wait(Duration(1000));
+    world.run();
+    EXPECT_EQ(world.ids_, world.wanted_) << after;
+    EXPECT_EQ(world.position_, (IntakePosition{Offset(after), Offset(after), "second"}));
+  }
+}
+
+TEST(Intake, AnIdThatIsNotToldForAWhileOrForTheFirstTimeChangesNothing) {
+  Played world;
+  for (const char* id : {"", "first", "", "first"}) {
+    world.id_ = id;
+    world.letter(static_cast<std::int64_t>(world.log_.size()));
+    world.wait(Duration(1000));
+    world.run();
+  }
+  EXPECT_EQ(world.ids_, world.wanted_);
+  EXPECT_EQ(world.position_, (IntakePosition{Offset(4), Offset(4), "first"}));
+}
+
+TEST(Intake, ANewTopicIsReadFromItsBeginningWhereTheOldPositionLiesInItsMiddle) {
+  Played world;
+  world.letter(0);
+  world.letter(1, LetterForm::kParts);
+  world.log_.pop_back();  // the last part does not come
+  world.letter(2);
+  world.run();
+  EXPECT_EQ(world.position_->next, Offset(1));
+  ASSERT_GT(world.position_->done_to, Offset(3));
+  world.restart();
+  world.log_.clear();
+  for (int n = 70; n < 73; ++n) world.letter(n);
+  world.run();
+  for (int n = 70; n < 73; ++n) EXPECT_TRUE(world.ids_.contains(letter_id(facts_of(n)))) << n;
 }
 
 TEST(Intake, ATopicMadeAnewWhilePartsWaitedIsReadFromItsBeginningAfterARestartToo) {

@@ -278,6 +278,34 @@ TEST(OperationRun, ARefusedLetterIsGivenBackAndTheOthersGo) {
   EXPECT_EQ(world.seen_.cursor, 10);
 }
 
+TEST(OperationRun, ARefusedLetterIsFoundByHalves) {
+  Played world(2000);
+  world.limits_.batch = 1000;
+  world.restart();
+  world.refused_ = {617};
+  world.run();
+  EXPECT_EQ(world.sent_.size(), 1999U);
+  EXPECT_EQ(world.results_[617], ItemResult::kSkipped);
+  EXPECT_EQ(world.seen_.cursor, 2000);
+  // Not a write for each of a thousand letters.
+  EXPECT_LT(world.batches_.size(), 30U);
+}
+
+TEST(OperationRun, WhereAllAreRefusedEachIsTriedOnce) {
+  Played world(64);
+  world.limits_.batch = 64;
+  world.restart();
+  for (const std::int64_t at : numbers(0, 64)) world.refused_.insert(at);
+  std::size_t commands = 0;
+  world.run([&] {
+    ++commands;
+    return Played::Fate::kNormal;
+  });
+  EXPECT_EQ(world.results_, std::vector(64, ItemResult::kSkipped));
+  // A look, a try, a look and a letter given back for each, and six halves.
+  EXPECT_LT(commands, 64U * 4 + 20);
+}
+
 TEST(OperationRun, APauseSendsNothingMoreAndGivesBackWhatWasTaken) {
   Played world(10);
   // Paused by people while the machine is between taking and sending.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "codec/utf8.h"
+
 namespace bartleby {
 namespace {
 
@@ -26,6 +28,12 @@ TEST(Problem, WhatTheCallerSaidWrongIsToldAsItIs) {
   EXPECT_EQ(response.status, 422);
   EXPECT_TRUE(response.body.contains("orders.dlq has 3 partitions (SQLite error 1)")) << response.body;
   EXPECT_EQ(response.for_log, "");
+}
+
+TEST(Problem, WhatIsQuotedAndCutInACharacterIsStillText) {
+  const std::string cut = "the beginning of a character: \xf0\x9d";
+  const Response response = problem(ProblemType::kInvalid, cut, {{cut, cut}});
+  EXPECT_TRUE(is_utf8(response.body)) << response.body;
 }
 
 TEST(Problem, WhoMayTryAgainIsToldWhen) {

@@ -156,6 +156,17 @@ export const checks = [
         const text = await config.textContent();
         assert.match(text, /keep: 90d +# default/);
         assert.match(text, /orders:/);
+        // An audit that takes three answers is asked for to its end.
+        const asked = [];
+        await page.route('**/api/v1/audit:verify*', (route) => {
+          const from = Number(new URL(route.request().url()).searchParams.get('from') ?? 1);
+          asked.push(from);
+          const more = from < 100000 ? { lines: from + 49999, next: from + 50000 } : { lines: 120000 };
+          return route.fulfill({ json: { good: true, ...more } });
+        });
+        await page.getByRole('button', { name: 'Verify every line' }).click();
+        await page.getByText('120\u202f000 lines, each follows from the one before it').waitFor();
+        assert.deepEqual(asked, [1, 50001, 100001]);
       }),
   },
   {
