@@ -196,6 +196,7 @@ void World::plan_turn(Process& p, Instant when) {
 }
 
 void World::turn(Process& p) {
+  p.guard_gave_up = false;
   const std::uint64_t held = p.pump->engine().bytes();
   const bool closed = !p.member->reading();
   try {
@@ -333,6 +334,7 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
     case AlarmType::kGuardClosed:
       if (a.number == 1) {
         coverage_.saw(Seen::kGuardGaveUp);
+        p.guard_gave_up = true;
       } else if (!p.settings_changing) {  // else people may have turned it off, and on again since
         coverage_.saw(Seen::kGuardClosed);
         if (p.successes_since_open.size() < 2) checker_.fail("the guard closed after one success");

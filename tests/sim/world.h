@@ -92,6 +92,7 @@ class World {
     std::set<std::uint32_t> successes_since_turn;  // answered; the engine hears of them in its next turn
     std::set<std::uint32_t> exhausted_letters;
     bool guard_was_open = false;
+    bool guard_gave_up = false;  // in its last turn, after it had heard of what ended
     bool other_settings = false;     // of this life and the next
     bool settings_changing = false;  // its next turn hears of it
     EngineCounters last{};
@@ -106,6 +107,7 @@ class World {
   void in_process(Process& p, Duration wait, std::function<void(Process&)> task);
   void alarm(Process& p, const Alarm& a, const TopicPartition* tp);
   void watch_guard(Process& p);
+  bool uses_no_attempt(const Process& p) const;
   void handed_over(Process& p, PartitionRef ref);
   void write_sent(Process& p, const Write& w);
 

@@ -97,6 +97,11 @@ void World::next_message(Process& p, std::uint64_t number) {
   in_process(p, script.takes, [this, number](Process& owner) { end_message(owner, number); });
 }
 
+// What fails while the guard is open leaves no story, also in the turn in which the guard gives up.
+bool World::uses_no_attempt(const Process& p) const {
+  return p.pump && (p.pump->engine().guard().open() || p.guard_gave_up);
+}
+
 void World::end_message(Process& p, std::uint64_t number) {
   Running* found = find(p, number);
   if (found == nullptr) return;
@@ -130,7 +135,7 @@ void World::end_message(Process& p, std::uint64_t number) {
     }
     p.fail_times.push_back({id, scheduler_.now()});
     complete(p, number, r.at, std::move(d));
-    if (story != nullptr && p.pump && p.pump->engine().guard().open()) {
+    if (story != nullptr && uses_no_attempt(p)) {
       --story->failures;
       story->errors.pop_back();
     }
@@ -151,8 +156,7 @@ void World::end_message(Process& p, std::uint64_t number) {
     }
     p.fail_times.push_back({id, scheduler_.now()});
     complete(p, number, r.at, std::move(d));
-    // What failed while the guard is open uses up no attempt and leaves no story.
-    if (story != nullptr && p.pump && p.pump->engine().guard().open() && !final) {
+    if (story != nullptr && uses_no_attempt(p) && !final) {
       --story->failures;
       story->errors.pop_back();
     } else if (story != nullptr && p.pump && checker_.strict(tp, p.member->transactional_id()) &&
