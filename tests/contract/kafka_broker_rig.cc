@@ -59,6 +59,7 @@ class KafkaRig : public BrokerRig {
     options.log = [](int level, std::string_view text) {  // shown where a test fails
       if (level <= 5) std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
     };
+    options.client_log = options.log;
     if (options.bootstrap.empty()) {
       why_ = "there is no Apache Kafka here; what scripts/kafka said is above";
       EXPECT_FALSE(kafka_server().not_started()) << "scripts/kafka could not start it";

@@ -16,9 +16,9 @@ void set(rd_kafka_conf_t* conf, const std::string& name, const std::string& valu
 
 void logged(const rd_kafka_t* rk, int level, const char* facility, const char* text) {
   const auto* options = static_cast<const Options*>(rd_kafka_opaque(rk));
-  if (options == nullptr || !options->log) return;
+  if (options == nullptr || !options->client_log) return;
   try {
-    options->log(level, std::string(facility) + ": " + text);
+    options->client_log(level, std::string(facility) + ": " + text);
     // NOLINTNEXTLINE(bugprone-empty-catch)
   } catch (...) {  // a line that cannot be logged must not end librdkafka's thread
   }
