@@ -40,6 +40,7 @@ class Engine {
   const std::map<std::uint32_t, std::unique_ptr<PartitionEngine>>& partitions() const { return partitions_; }
   const EngineConfig& config() const { return shared_.config; }
   bool writing() const { return inflight_.has_value(); }
+  bool in_doubt() const { return inflight_ && inflight_->unknown; }
   bool paused() const { return paused_; }
   // The broker has taken none of the last writes: nothing new begins until it takes one.
   bool writes_fail() const;

@@ -28,9 +28,8 @@ std::string phase_text(Phase phase) {
     case Phase::kClaiming:
       return "is being taken over: writes its claim";
     case Phase::kDraining:
-      return "is being handed over: waits for running handlers";
     case Phase::kReleasing:
-      return "is being handed over: makes its last write";
+      return "is being handed over";
     case Phase::kRefused:
       return "was not started: its commit metadata is not ours, or of a newer version";
     case Phase::kRunning:
@@ -96,10 +95,19 @@ class Explainer {
     return text + " is " + pin.state;
   }
 
+  std::string hand_over() const {
+    if (p_.phase_ == Phase::kDraining && p_.runs_ > 0) return "waits for running handlers";
+    if (engine_.in_doubt()) return "waits until it is known whether a write was done, of which there was no answer";
+    if (p_.cut_) return "waits for the answer to a write";
+    if (engine_.writing()) return "waits for the answer to a write of other partitions";
+    return p_.phase_ == Phase::kReleasing ? "makes its last write" : "waits for what it has to write";
+  }
+
   Explanation partition() const {
     Explanation x{.answer = {}, .pinned_by = {}, .committed = p_.low_, .high = p_.high_, .frontier = p_.window_.end()};
     if (p_.phase_ != Phase::kRunning) {
       x.answer = "the partition " + phase_text(p_.phase_);
+      if (p_.phase_ == Phase::kDraining || p_.phase_ == Phase::kReleasing) x.answer += ": " + hand_over();
       return x;
     }
     std::size_t room = kPins;

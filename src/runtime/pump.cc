@@ -163,6 +163,7 @@ void Pump::step(Now now) {
     }
     run_(r, messages_);
   }
+  for (const Alarm& a : commands_.alarms) alarm_(a, where(a.ref));  // first: a partition that is released has no name
   for (Command& c : commands_.others) carry_out(c);
   // Last: a plan of this very step may have named them.
   for (const std::uint32_t s : commands_.free_slots) held_.free(s);
@@ -174,7 +175,6 @@ void Pump::step(Now now) {
     emits_[s] = {};
     emits_.free(s);
   }
-  for (const Alarm& a : commands_.alarms) alarm_(a, where(a.ref));
 }
 
 void Pump::count_runs() const {

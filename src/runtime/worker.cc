@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/assert.h"
 #include "base/death_point.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr Duration kFirstPause{200};
 constexpr Duration kLongestPause{30000};
 constexpr Duration kLongestWait{500};
+constexpr Duration kStopWord{30000};  // until it is said what a stop waits for, and again
+constexpr std::size_t kStopWords = 10;
 constexpr std::uint32_t kImmediateStretch = 256;
 constexpr std::size_t kManyAnswers = 4;  // in one turn: more are on their way
 constexpr std::uint32_t kMostAwaited = 64;
@@ -241,6 +244,7 @@ void Worker::turn() {
     death_point("stop.begun");
     set_state(WorkerState::kStopping);
     pump_->tell(StopIn{});
+    next_stop_word_ = clock_.now().steady + kStopWord;
   }
   bool busy = pump_->has_handled() || pump_->has_events() || !answered_.empty();
   // Where many answers come one after the other, to be woken by each of them would cost more than they do: half of
@@ -279,6 +283,21 @@ void Worker::turn() {
   if (pause_ > Duration(0) && !pump_->partitions().empty()) pause_ = Duration(0);  // it really works again
   watch_overdue(now);
   follow_growth(now);
+  if (stop_told_ && now.steady >= next_stop_word_) tell_stop_waits(now);
+}
+
+// Who is told to stop and does not is asked why, mostly by somebody who is about to end it.
+void Worker::tell_stop_waits(Now now) {
+  next_stop_word_ = now.steady + kStopWord;
+  const auto left = pump_->partitions();
+  for (const auto& [ref, tp] : std::span(left).first(std::min(left.size(), kStopWords)))
+    if (const auto why = bartleby::explain(pump_->engine(), ref, now.steady))
+      log_.warning("stop_waits", {{"worker", spec_.name},
+                                  {"topic", tp.topic},
+                                  {"partition", tp.partition.v},
+                                  {"offset", why->committed.v},
+                                  {"why", why->answer},
+                                  {"partitions_left", left.size()}});
 }
 
 void Worker::take_tasks() {

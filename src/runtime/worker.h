@@ -140,6 +140,7 @@ class Worker {
   bool commit_begin(const std::vector<std::string>& topics, StartAt start);
   bool join();
   void turn();
+  void tell_stop_waits(Now now);
   void take_tasks();
   void look_at_emitted(Decision& decision);
   std::unique_ptr<EventRecorder> recorder(const EngineConfig& engine);
@@ -191,6 +192,7 @@ class Worker {
   Instant next_try_{};
   bool prepared_ = false;
   bool stop_told_ = false;
+  Instant next_stop_word_ = kNever;
   bool paused_ = false;
   Instant next_overdue_look_{};
   Instant next_growth_look_{};

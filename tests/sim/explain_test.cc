@@ -115,6 +115,25 @@ TEST(Explain, NamesTheLimitThatStopsIntake) {
   EXPECT_NE(of(rig, w).find("Intake is stopped: 1 messages are parked, the limit"), std::string::npos);
 }
 
+TEST(Explain, SaysWhatAHandOverWaitsFor) {
+  Rig rig({.partitions = 2});
+  rig.produce("a", "v", 0);
+  rig.produce("b", "v", 1);
+  Worker& w = rig.start("a");
+  ASSERT_TRUE(rig.wind_until([&] { return w.running().size() == 2; }));
+  rig.start("b");
+  const PartitionEngine* leaving = nullptr;
+  ASSERT_TRUE(rig.wind_until([&] {
+    for (const std::int32_t p : {0, 1})
+      if (const PartitionEngine* one = w.partition(p); one != nullptr && one->handing_over()) leaving = one;
+    return leaving != nullptr;
+  }));
+  const auto why = [&] { return explain(w.engine(), leaving->ref(), rig.scheduler.now())->answer; };
+  EXPECT_EQ(why(), "the partition is being handed over: waits for running handlers");
+  rig.wind(rig.engine.drain);
+  EXPECT_EQ(why(), "the partition is being handed over: waits for the answer to a write");
+}
+
 TEST(Explain, KnowsNothingOfAPartitionOfAnotherLife) {
   Rig rig;
   Worker& w = rig.start();

@@ -373,8 +373,9 @@ void KafkaMember::failed(bool shut_out, std::string message, bool topic_made_ane
 }
 
 void KafkaMember::look_at_limits() {
-  // While a revocation waits for the last write the group may have given us up.
-  if (revoking_ && rd_kafka_assignment_lost(consumer_.get()) != 0) {
+  // While a revocation waits for the last write the group may have given us up. What is being revoked librdkafka does
+  // not call lost any more: then our name or the generation is gone.
+  if (revoking_ && given_up()) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i)
       if (slots_[i].owned) lose(slots_[i], i);
     answer_revoke();

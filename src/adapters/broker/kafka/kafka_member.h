@@ -25,6 +25,7 @@
 #include "adapters/broker/kafka/range_reader.h"
 #include "adapters/broker/kafka/task_thread.h"
 #include "adapters/broker/kafka/transactions.h"
+#include "base/repeated_lines.h"
 #include "ports/broker.h"
 
 namespace bartleby::kafka {
@@ -154,6 +155,7 @@ class KafkaMember : public Member {
   void set_back(std::vector<TopicPartition> tps, std::string why, int tries);
   void failed(bool shut_out, std::string message, bool topic_made_anew = false);
   void look_at_limits();
+  void tell(const std::string& trouble);
   void close_group();
 
   const std::shared_ptr<Admin> admin_;
@@ -205,6 +207,7 @@ class KafkaMember : public Member {
   std::optional<Unresolved> unresolved_;
   std::optional<WriteFate> next_fate_;
   std::int64_t next_skip_ = 0;
+  RepeatedLines troubles_;
 
   Transactions transactions_;  // the writer's thread
   TaskThread writer_;

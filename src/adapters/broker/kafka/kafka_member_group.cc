@@ -164,7 +164,10 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
     auto told = Admin::offsets_told(event);
     std::vector<CommittedOffset> offsets = told ? std::move(*told) : std::vector<CommittedOffset>{};
     if (ask.asked == Asked::kOffsets) return push(OffsetsRead{ask.request, told.has_value(), std::move(offsets)});
-    if (told) unresolved_.reset();
+    if (told)
+      unresolved_.reset();
+    else
+      tell("a write of group " + spec_.group + " is not resolved yet: " + told.error().message);
     return push(WriteResolved{WriteSerial(ask.request), told.has_value(), std::move(offsets)});
   }
   const auto end = Admin::end_told(event);
@@ -206,19 +209,23 @@ std::uint64_t KafkaMember::size_of(const TopicPartition& tp, Offset start, Offse
 // ---- Writes --------------------------------------------------------------------------------------------
 
 void KafkaMember::do_write(Write write) {
-  const auto not_done = [&] { push(WriteAnswered{write.serial, WriteResult::kNotDone, {}, {}}); };
+  const auto not_done = [&](const char* why) {
+    if (alive_) tell("a write of group " + spec_.group + " was not begun: " + why);
+    push(WriteAnswered{write.serial, WriteResult::kNotDone, {}, {}});
+  };
   serve_group();  // what the group has said by now counts
-  if (!alive_ || writing_ || unresolved_) return not_done();
+  if (!alive_ || writing_ || unresolved_) return not_done("another one has not ended");
   WriteOrder order{write.serial, std::move(write.records), {}, nullptr, std::nullopt};
   for (OffsetToCommit& offset : write.offsets) {
     const Slot* mine = slot(offset.ref);
-    if (mine == nullptr) return not_done();
+    if (mine == nullptr) return not_done("a partition of it has left");
     order.offsets.push_back({mine->tp, offset.offset, std::move(offset.metadata)});
   }
   if (!order.offsets.empty()) {
     // In one step with the check of the owner: the broker fences by generation, and not at all without one.
     order.group.reset(rd_kafka_consumer_group_metadata(consumer_.get()));
-    if (!order.group || rd_kafka_consumer_group_metadata_generation_id(order.group.get()) < 1) return not_done();
+    if (!order.group || rd_kafka_consumer_group_metadata_generation_id(order.group.get()) < 1)
+      return not_done("this member is in no generation of the group");
   }
   order.fate = std::exchange(next_fate_, std::nullopt);
   writing_ = true;
@@ -231,11 +238,19 @@ void KafkaMember::do_write(Write write) {
 void KafkaMember::written(const WriteReport& report) {
   writing_ = false;
   if (report.answer.result == WriteResult::kUnknown) unresolved_ = Unresolved{report.answer.serial, writing_tps_};
-  if (report.answer.result == WriteResult::kNotDone && !report.message.empty() && admin_->options().log)
-    admin_->options().log(5, "a write of group " + spec_.group + " was not done: " + report.message);
+  if (report.answer.result == WriteResult::kNotDone && !report.message.empty())
+    tell("a write of group " + spec_.group + " was not done: " + report.message);
   push(report.answer);
   if (report.failed)
     failed(report.shut_out, report.shut_out ? "another writer uses " + transactional_id_ : report.message);
+}
+
+// What is tried again and again is told once a minute.
+void KafkaMember::tell(const std::string& trouble) {
+  if (!admin_->options().log) return;
+  const Instant now{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
+  if (const auto left_out = troubles_.tell(trouble, now))
+    admin_->options().log(4, *left_out == 0 ? trouble : trouble + " (and " + std::to_string(*left_out) + " times more)");
 }
 
 void KafkaMember::do_resolve(WriteSerial serial) {
@@ -243,9 +258,7 @@ void KafkaMember::do_resolve(WriteSerial serial) {
   writer_.post([this, serial] {
     order([this, serial, renewed = transactions_.renew()] {
       if (!renewed) {
-        if (admin_->options().log)
-          admin_->options().log(4,
-                                "a write of group " + spec_.group + " is not resolved yet: " + renewed.error().message);
+        tell("a write of group " + spec_.group + " is not resolved yet: " + renewed.error().message);
         push(WriteResolved{serial, false, {}});
         if (renewed.error().code == ErrorCode::kInvalid) failed(false, renewed.error().message);
         return;

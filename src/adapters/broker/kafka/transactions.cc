@@ -268,6 +268,7 @@ Transactions::Step Transactions::send(const WriteOrder& order, Deadline deadline
   // through before more comes.
   std::map<std::string, std::size_t> open;
   for (std::size_t i = 0; i < order.records.size(); ++i) {
+    if (Clock::now() >= deadline) return {RD_KAFKA_RESP_ERR__TIMED_OUT, true, false, "no time"};
     const Record& record = order.records[i];
     const auto topic = admin_->known(record.topic);
     if (topic && topic->max_message < kBatchBytes) {
