@@ -39,6 +39,12 @@ class Kafka:
     def restart(self, node):
         subprocess.run([SCRIPT, "restart", self.folder, str(node)], capture_output=True, timeout=600, check=True)
 
+    def revive(self):
+        """Starts those again that are dead: a check that has failed must not make the next one fail."""
+        for file in self.folder.glob("node*.pid"):
+            if not pathlib.Path("/proc", file.read_text().strip()).exists():
+                self.restart(file.stem.removeprefix("node"))
+
     def freeze(self):
         """The first broker keeps its connections and answers nothing, until `thaw`."""
         os.kill(int((self.folder / "node1.pid").read_text()), signal.SIGSTOP)

@@ -4,7 +4,7 @@
 // lines on standard output and ends with a dot. A line that begins with `! ` says what went wrong. Ends with its input.
 //
 //   create TOPIC PARTITIONS [COPIES]     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
-//   move TOPIC                  every partition gets another leader, of the brokers that have a copy
+//   move TOPIC [NODE]           every partition gets another leader, of the brokers that have a copy; or this one
 //   place TOPIC PARTITIONS NODE,…  created with one copy on each of these brokers
 //   deny TOPIC, allow TOPIC     nobody may write to it, or everybody may again
 //   hide TOPIC                  nobody may read its settings
@@ -113,7 +113,7 @@ public class kafka_witness {
                 for (int p = 0; p < Integer.parseInt(words[2]); ++p) copies.put(p, brokers);
                 admin.createTopics(List.of(new NewTopic(words[1], copies))).all().get();
             }
-            case "move" -> move(words[1]);
+            case "move" -> move(words[1], words.length > 2 ? Integer.valueOf(words[2]) : null);
             case "partitions" -> admin.createPartitions(
                 Map.of(words[1], NewPartitions.increaseTo(Integer.parseInt(words[2])))).all().get();
             case "delete" -> {
@@ -234,11 +234,12 @@ public class kafka_witness {
         admin.listOffsets(all).all().get().forEach((at, end) -> out.println(at.partition() + " " + end.offset()));
     }
 
-    private void move(String topic) throws Exception {
+    private void move(String topic, Integer leader) throws Exception {
         Map<TopicPartition, Optional<NewPartitionReassignment>> orders = new HashMap<>();
         for (TopicPartitionInfo one : described(topic).partitions()) {
             List<Integer> copies = new ArrayList<>(one.replicas().stream().map(node -> node.id()).toList());
-            Collections.rotate(copies, 1); // the first of them leads, if it is in step
+            // The first of them leads, if it is in step.
+            Collections.rotate(copies, leader == null ? 1 : -Math.max(copies.indexOf(leader), 0));
             orders.put(new TopicPartition(topic, one.partition()), Optional.of(new NewPartitionReassignment(copies)));
         }
         admin.alterPartitionReassignments(orders).all().get();

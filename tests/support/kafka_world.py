@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from kafka_server import Kafka, Witness  # noqa: E402
-from processes import Bartleby, wait_for  # noqa: E402
+from processes import Bartleby, started, tell_last_lines, wait_for  # noqa: E402
 from script_server import Missing  # noqa: E402
 
 TOPIC, GROUP, DLQ = "orders", "orders", "orders.dlq"
@@ -318,7 +319,8 @@ def a_property_that_there_is_not(program):
 def run_in_world(program, partitions, keys, checks, needed=(), brokers=1, secure=False):
     """A line per check. Where one of `needed` failed nothing after it means anything. Without Kafka all are skipped.
 
-    Names of checks on the command line: these alone.
+    Names of checks on the command line: these alone. BARTLEBY_KEEP names a folder for what a failed check leaves behind:
+    logs and recordings.
     """
     good = True
     checks = [check for check in checks if check.__name__ in sys.argv] or checks
@@ -335,15 +337,22 @@ def run_in_world(program, partitions, keys, checks, needed=(), brokers=1, secure
             world = World(program, folder, kafka, partitions, keys)
             for check in checks:
                 began = time.monotonic()
+                started.clear()
                 try:
                     note = check(world)
                     world.nobody_died()
                     print(f"ok {check.__name__} {note} ({time.monotonic() - began:.1f} s)", flush=True)
                 except Exception:  # noqa: BLE001 - whatever it is, it is the answer of this check
                     good = False
-                    print(f"FAIL {check.__name__}\n{traceback.format_exc()}", flush=True)
+                    print(f"FAIL {check.__name__}", flush=True)
+                    tell_last_lines(dict.fromkeys(started[-2:]))
+                    print(traceback.format_exc(), flush=True)
+                    if "BARTLEBY_KEEP" in os.environ:
+                        shutil.copytree(folder, pathlib.Path(os.environ["BARTLEBY_KEEP"], check.__name__),
+                                        ignore=shutil.ignore_patterns("data*"), dirs_exist_ok=True)
                     if check in needed:
                         break
+                    kafka.revive()
         finally:
             if world:
                 world.end()

@@ -299,6 +299,13 @@ def wait_all_over(bartleby, endpoint, acknowledged, quiet=60.0):
         time.sleep(0.05)
 
 
+def tell_last_lines(servers):
+    """Why a check has failed is mostly there."""
+    for server in servers:
+        server.keep_last_words()
+        print(f"last lines of {server.log}:\n{server.last_words}", flush=True)
+
+
 def run_checks(checks, *arguments):
     """A line per check, which says what it returned; one that failed does not keep the next from running."""
     good = True
@@ -309,8 +316,6 @@ def run_checks(checks, *arguments):
         except Exception:
             good = False
             print(f"FAIL {check.__name__}", flush=True)
-            for server in dict.fromkeys(started[-2:]):
-                server.keep_last_words()
-                print(f"last lines of {server.log}:\n{server.last_words}", flush=True)
+            tell_last_lines(dict.fromkeys(started[-2:]))
             print(traceback.format_exc(), flush=True)
     return 0 if good else 1
