@@ -7,6 +7,10 @@ Everything that is sent dies, and dies again when it is replayed: messages of a 
 Between kills letters are replayed, discarded, restored and purged, one by one and by operations, and jobs are requeued
 and deleted by their own routes. After each start and at the end, letters and audit in office.db are compared with the
 records of the dlqs, and the summary with counting the view `job`, through a connection of the test's.
+
+Operations go on beside whoever gives the next order, and after a kill. One of them may deal with a letter between its
+being listed and its being ordered about; what is refused then must be told by the audit, as the doing of an operation
+that was started here.
 """
 
 import collections
@@ -43,12 +47,13 @@ KEYS = 7
 DLQS = ("orders.dlq", "events.mail.dlq")
 CONSUMER = "/channel/events/consumer/mail"
 TOKENS = {"X-Broker-Channel-Token": "channel-secret", "X-Broker-Consumer-Token": "consumer-secret"}
+DISCARDED = 3  # of a letter's states, as they are stored
 
 
-def rows(bartleby, sql):
+def rows(bartleby, sql, *values):
     database = sqlite3.connect(f"file:{bartleby.folder / 'data/office.db'}?mode=ro", uri=True, timeout=20)
     try:
-        return database.execute(sql).fetchall()
+        return database.execute(sql, values).fetchall()
     finally:
         database.close()
 
@@ -68,50 +73,97 @@ class People:
 
     def __init__(self, bartleby, chosen):
         self.bartleby, self.chosen, self.done = bartleby, chosen, collections.Counter()
+        self.started = {}  # operations, by id: what they do to letters
 
     def post(self, path, body, *wanted):
         status, answer = self.bartleby.call("POST", path, json.dumps(body))
-        assert status in (*wanted, 409), (path, body, status, answer)
-        return answer if status in wanted else None
+        assert status in wanted, (path, body, status, answer)
+        return status, answer
 
     def job(self, what, method, path, *wanted):
         status, answer = self.bartleby.call(method, CONSUMER + path, headers=TOKENS)
-        assert status in (*wanted, 409), (method, path, status, answer)
-        if status != 409:
+        assert status in wanted, (method, path, status, answer)
+        if status < 300:
             self.done[what] += 1
+        if status == 202 and "operation" in answer:
+            self.started[answer["operation"]] = "replay"
+        return status
+
+    def audit_end(self):
+        return rows(self.bartleby, "SELECT seq FROM audit_head")[0][0]
+
+    def refused(self, what, letter, since, expected, states):
+        """Since that line of the audit one of the expected (state, action) was done to the letter, by an operation that
+        was started here, and the letter is left in one of these states; in none: it is gone."""
+        lines = rows(self.bartleby, "SELECT from_state, action, detail FROM audit_log WHERE subject = ? AND seq > ?",
+                     letter, since)
+        by_us = {(state, action) for state, action, detail in lines
+                 if detail and self.started.get(json.loads(detail).get("operation")) == action}
+        left = [state for (state,) in rows(self.bartleby, "SELECT state FROM letters WHERE id = ?", letter)]
+        assert by_us & expected and left in states, (what, letter, lines, left)
+        self.done[f"{what} too late"] += 1
+
+    def job_refused(self, what, status, letter, since):
+        """A dead job is none any more (404) when it was discarded, and is queued (409) when it was sent again; one that
+        is to be deleted may also change after it was looked at (409).
+
+        It is never deleted by another: who lists and orders is one, so every plan is older than the list, and a plan
+        leaves alone what has another version. So its row is there, and after a discard as that has left it.
+        """
+        if status == 404:
+            return self.refused(what, letter, since, {("open", "discard")}, ([DISCARDED],))
+        expected = {("open", "replay")} | ({("open", "discard")} if what == "delete" else set())
+        self.refused(what, letter, since, expected, [[state] for state in range(DISCARDED + 1)])
 
     def act_on_jobs(self):
         what = self.chosen.choice(("requeue", "requeue", "delete", "requeue all", "requeue all", "delete all"))
         if what == "requeue all":
-            return self.job(what, "POST", "/dlq", 202)
+            return self.job(what, "POST", "/dlq", 202, 409)  # while another runs
         if what == "delete all":
             return self.job(what, "DELETE", "/dlq", 200)
+        since = self.audit_end()
         status, dead = self.bartleby.call("GET", CONSUMER + "/dlq", headers=TOKENS)
         assert status == 200, (status, dead)
-        if dead["items"]:
-            job = f"/job/{self.chosen.choice(dead['items'])['id']}"
-            if what == "requeue":
-                self.job(what, "POST", f"{job}/requeue-dead-job", 202)
-            else:
-                self.job(what, "DELETE", job, 204, 404)
+        if not dead["items"]:
+            return
+        job = self.chosen.choice(dead["items"])
+        path = f"/job/{job['id']}"
+        if what == "requeue":
+            status = self.job(what, "POST", f"{path}/requeue-dead-job", 202, 404, 409)
+        else:
+            status = self.job(what, "DELETE", path, 204, 404, 409)
+        if status >= 400:
+            self.job_refused(what, status, job["letter"], since)
+
+    def act_on_a_letter(self):
+        since = self.audit_end()
+        found = self.bartleby.get("/api/v1/letters?limit=20")["items"]
+        if not found:
+            return
+        verb = self.chosen.choice(("replay", "discard", "restore"))
+        letter = self.chosen.choice(found)
+        status, answer = self.post(f"/api/v1/letters/{letter['id']}:{verb}", {}, 200, 202, 404, 409)
+        if status == 404:  # only what was discarded when it was listed can be in the plan of a purge
+            assert letter["state"] == "discarded", (verb, letter, answer)
+            return self.refused(verb, letter["id"], since, {("discarded", "purge")}, ([],))
+        if status == 409:
+            return
+        self.done[verb] += 1
+        if verb == "replay":
+            self.started[answer["operation"] if status == 200 else answer["id"]] = verb
 
     def act(self):
         if self.chosen.random() < 0.4:
             return self.act_on_jobs()
         if self.chosen.random() < 0.4:
-            found = self.bartleby.get("/api/v1/letters?limit=20")["items"]
-            if not found:
-                return
-            verb = self.chosen.choice(("replay", "discard", "restore"))
-            if self.post(f"/api/v1/letters/{self.chosen.choice(found)['id']}:{verb}", {}, 200, 202):
-                self.done[verb] += 1
-            return
+            return self.act_on_a_letter()
         kind = self.chosen.choice(("replay", "replay", "discard", "restore", "purge"))
         query = f"key:k{self.chosen.randrange(KEYS)}" + (" state:discarded" if kind == "purge" else "")
         pace = {"rate": 0, "canary": 0, "halt": {"came_back": 100}} if kind == "replay" else {}
-        plan = self.post("/api/v1/operations", {"kind": kind, "q": query, **pace}, 201)
-        if plan["letters"] and self.post(f"/api/v1/operations/{plan['id']}:start", {}, 200):
+        _, plan = self.post("/api/v1/operations", {"kind": kind, "q": query, **pace}, 201)
+        if plan["letters"] and self.post(f"/api/v1/operations/{plan['id']}:start", {}, 200, 409)[0] == 200:
             self.done[f"{kind} of many"] += 1
+            self.started[plan["id"]] = kind
 
 
 def every_letter_is_accounted_for(bartleby, dlq, sent):
