@@ -131,10 +131,14 @@ bool OutageGuard::tick(Instant now) {
     letters_ = 0;
   }
   if (!open_ || now < give_up_) return false;
+  give_up(now);
+  return true;
+}
+
+void OutageGuard::give_up(Instant now) {
   open_ = false;
   spent_ = true;
   spent_since_ = now;
-  return true;
 }
 
 // Its messages may come again under another assignment, and would count twice. Which of the counts were theirs is not

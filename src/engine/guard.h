@@ -34,6 +34,7 @@ class OutageGuard {
 
   // Time passes: an outage that lasted too long is let go. Returns true if that closed it.
   bool tick(Instant now);
+  void give_up(Instant now);  // though its time is not over
 
   bool open() const { return open_; }
   Instant since() const { return opened_; }

@@ -227,6 +227,7 @@ class PartitionEngine {
   bool handing_over() const { return handing_over_; }
 
   void look_at_retention();
+  void give_up_guard();
   void tick();
   Instant next_wakeup() const;
   bool wants_write(Instant& at) const;
@@ -237,6 +238,7 @@ class PartitionEngine {
     return shared_.reserve_users == 0 || shared_.room_for(read_size(entries_[room_queue_.front()]));
   }
   void evict_held(std::uint64_t wanted);
+  void evict_blocked(std::uint64_t wanted);
 
   PartitionRef ref() const { return ref_; }
   Phase phase() const { return phase_; }
@@ -250,6 +252,7 @@ class PartitionEngine {
   Offset committed() const { return low_; }
   Offset high() const { return high_; }
   std::size_t parked() const { return timers_.size() + kept_; }
+  std::size_t waiting() const { return parked() + blocked_.size(); }  // for their time, for people or for a topic
   std::size_t held() const;
   std::size_t in_memory() const { return entries_.size(); }
   std::size_t memory_bytes() const;
@@ -322,13 +325,16 @@ class PartitionEngine {
   void add_pending(std::uint32_t e);
   void doom(std::uint32_t e, Reason reason);
   bool retention_between(const Entry& e, Timestamp time, Offset offset, std::int64_t tenths) const;
+  bool size_between(const Entry& e, Offset offset, std::int64_t tenths) const;
   bool half_over(const Entry& e) const;
   bool expiring(const Entry& e) const;
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
+  void read_letter_again(std::uint32_t e);
   bool suspicious(const Entry& e) const;
   bool must_run_alone(const Entry& e) const;
   std::uint32_t deaths(const Entry& e) const;
+  bool died_too_often(const Entry& e) const;
   std::uint32_t fewest_crashes() const;  // of all cases
   // Its bytes are in the log only, and there they are.
   bool unread(const Entry& e) const { return e.slot == kNone && !(e.facts != kNone && facts_[e.facts].lost); }
@@ -365,6 +371,7 @@ class PartitionEngine {
   void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan,
                 std::uint32_t cut_index);
   bool replaced_in_cut(const JournalEntry& stray) const;
+  std::size_t bring_replaced_forward();
   VerdictCounters counters_in_cut(Offset high) const;
   void apply_cut();
   void revert_cut();

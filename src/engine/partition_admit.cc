@@ -213,7 +213,7 @@ void PartitionEngine::update_intake() {
   bool limit = false;
   if (phase_ == Phase::kRunning) {
     const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
-    const bool many = parked() >= c.max_parked;
+    const bool many = waiting() >= c.max_parked;
     const bool far = window_.end().v - lowest.v >= c.max_window || (half_over_ && any_slow());
     if (!shared_.room_for(c.max_bytes / 4) && shared_.now.steady >= evict_again_) {
       evict_held(shared_.bytes + shared_.reading - (c.max_bytes - c.max_bytes / 4));
@@ -224,7 +224,7 @@ void PartitionEngine::update_intake() {
     limit = many || far;
     if (limit && !at_limit_)
       shared_.alarm(many ? AlarmType::kLimitParked : AlarmType::kLimitWindow, ref_, lowest,
-                    many ? parked() : static_cast<std::uint64_t>(window_.end().v - lowest.v));
+                    many ? waiting() : static_cast<std::uint64_t>(window_.end().v - lowest.v));
   }
   at_limit_ = limit;
   const std::uint64_t bytes_limit = intake_open_ ? c.max_bytes : c.max_bytes - c.max_bytes / 4;

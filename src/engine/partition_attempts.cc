@@ -56,7 +56,7 @@ void PartitionEngine::advance(std::uint32_t lane) {
       facts_[entries_[i].facts].kind = kind_of_refusal(e.refuse_reason);
     } else if (unread(e) && deaths(e) >= fewest_crashes() && !mutant(Mutant::kCrashesOfFirstCase)) {
       // Which case it is, and so how many deaths are too many, its bytes will say.
-    } else if (deaths(e) >= shared_.config.cases[e.case_id].max_crashes && !mutant(Mutant::kCrashesNotCounted)) {
+    } else if (died_too_often(e)) {
       shared_.alarm(AlarmType::kCrashPoison, ref_, e.offset, deaths(e));
       doom(i, Reason::kProcessCrash);
       facts_[entries_[i].facts].kind = Kind::kCrash;
@@ -95,7 +95,8 @@ std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
     const Entry& e = entries_[l.current];
     const bool due = e.facts == kNone || facts_[e.facts].due_steady <= shared_.now.steady;
     const bool runs = l.running == 0 && e.state == State::kQueued && e.slot != kNone && due && !(e.flags & kDoomed);
-    if (runs && (&queue == &suspects_ || !must_run_alone(e))) return lane;
+    const bool may = &queue == &ready_ ? !must_run_alone(e) : !died_too_often(e);
+    if (runs && may) return lane;
     advance(lane);
   }
   return kNone;
@@ -209,6 +210,7 @@ void PartitionEngine::completed(const Completion& c) {
         f.emits = true;
         f.emitted() = emitted_.make();
         emitted_[f.emitted()] = {o.emit_bytes, o.emit, o.emit_topic, o.emit_records};
+        shared_.bytes += o.emit_bytes;
       }
       finish(i, o.fate);
     } else {
@@ -299,6 +301,7 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
     Duration longest = shared_.config.guard ? shared_.config.guard->hold_max : Duration(0);
     if (traits_.retention)
       longest = std::min(longest, std::max(Duration(0), (entries_[i].timestamp + *traits_.retention - now.wall) / 2));
+    if (size_between(entries_[i], log_end_, 5)) longest = Duration(0);
     if (shared_.guard.failed(kind, ref_, entries_[i].offset, now, longest))
       shared_.alarm(AlarmType::kGuardOpened, ref_, entries_[i].offset);
   } else {
@@ -465,6 +468,10 @@ bool PartitionEngine::suspicious(const Entry& e) const {
 
 bool PartitionEngine::must_run_alone(const Entry& e) const {
   return suspicious(e) && shared_.config.in_process && !mutant(Mutant::kSuspectsRunTogether);
+}
+
+bool PartitionEngine::died_too_often(const Entry& e) const {
+  return !mutant(Mutant::kCrashesNotCounted) && deaths(e) >= shared_.config.cases[e.case_id].max_crashes;
 }
 
 std::uint32_t PartitionEngine::fewest_crashes() const {

@@ -174,7 +174,7 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
     letter.letter = {f.reason, f.form, f.lost};
   }
   if (f.emits) add(RecordType::kEmit, m).emit = emitted_[f.emitted()].emit;
-  if (e.record_flags & kReplayed) {
+  if ((e.record_flags & kReplayed) && !mutant(Mutant::kOutcomeDropped)) {
     PlannedRecord& outcome = add(RecordType::kOutcome, m);
     outcome.fate = e.state == State::kDying ? Fate::kReject : f.fate;
     outcome.slot = e.slot;
@@ -182,7 +182,8 @@ void PartitionEngine::plan_message(std::uint32_t i, Offset high, WritePlan& plan
   }
   const bool repeats = (m.offset >= high && !mutant(Mutant::kNoDoneAboveHigh)) ||
                        (lane_open_at(m.lane, m.offset) && !mutant(Mutant::kNoDoneAboveFrom));
-  const bool keep_entry = mutant(Mutant::kPlainSuccessErasesEntry) && e.state == State::kSettling && !f.emits;
+  const bool keep_entry = (mutant(Mutant::kPlainSuccessErasesEntry) && e.state == State::kSettling && !f.emits) ||
+                          (mutant(Mutant::kNoDoneForOutcome) && (e.record_flags & kReplayed) != 0);
   if (repeats && !keep_entry) {
     add_done(m, f.has_live, f.live, plan, cut_index);
     cut_->erased.push_back(i);
@@ -374,7 +375,8 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
         plan.records.push_back({.type = RecordType::kJournalErase, .partition = index, .entry = o, .letter = {}});
     }
   // A check vouches for what is left: of what people have reset nothing may be left.
-  cut_->strays = cut_->release || emptied_ ? strays_.size() : std::min(strays_.size(), kMaxErases);
+  const bool all = cut_->release || emptied_ || strays_.size() <= kMaxErases;
+  cut_->strays = all ? strays_.size() : std::max(kMaxErases, bring_replaced_forward());
   cut_->more = cut_->more || cut_->strays < strays_.size();
   for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
     if (!std::holds_alternative<Obituary>(stray.entry)) {
@@ -405,6 +407,12 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   dirty_ = false;
   dirty_since_ = kNever;
   return true;
+}
+
+// What this write puts anew must leave the strays with it: a later write would erase the new entry. Returns how many.
+std::size_t PartitionEngine::bring_replaced_forward() {
+  const auto rest = std::ranges::stable_partition(strays_, [this](const Stray& s) { return replaced_in_cut(s.entry); });
+  return strays_.size() - rest.size();
 }
 
 // This very write puts an entry under the same key: erasing the old one would take the new one with it.

@@ -78,7 +78,8 @@ std::optional<WriteItem> PartitionEngine::choose_probe(DestinationId probe) {
       return e.state == State::kFailed || decision;
     }
     const bool goes_there = destination_of(e) == probe || (also_outcome(e) && probe.type == DestinationType::kOutcomes);
-    return goes_there && !is_stuck(e) && !suspended_for(e, probe) && !held_by_guard(e);
+    const bool has_bytes = e.state != State::kDying || !unread(e);
+    return goes_there && has_bytes && !is_stuck(e) && !suspended_for(e, probe) && !held_by_guard(e);
   };
   const auto take = [&](auto& from) -> std::optional<WriteItem> {
     const auto at = std::ranges::find_if(from, fits);
@@ -120,6 +121,17 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
         continue;
       }
       decision = true;  // it waits, but what was decided must survive us
+    }
+    if (!decision && e.state == State::kDying && unread(e) && !mutant(Mutant::kLetterNotReadAgain)) {
+      if (phase_ == Phase::kRunning) {
+        read_letter_again(i);
+        continue;
+      }
+      if (facts_[e.facts].decided || shared_.suspended(journal_destination())) {  // the next owner reads and writes it
+        later.push_back(i);
+        continue;
+      }
+      decision = true;
     }
     std::uint64_t add = 0;
     const std::uint32_t n = item_size(e, decision, add);

@@ -20,7 +20,7 @@ void PartitionEngine::tick() {
   }
   if (phase_ == Phase::kRunning) {
     due_timers();
-    if (now >= next_log_look_ && any_slow()) {
+    if (now >= next_log_look_ && (any_slow() || shared_.guard.open())) {
       next_log_look_ = now + Duration(5000);
       if (traits_.retention || traits_.retention_bytes) {
         shared_.out->others.push_back(ReadLog{ref_});
@@ -42,7 +42,11 @@ void PartitionEngine::tick() {
 
 // Whether from a message to a place behind it (its time and offset) lies so much of what retention leaves.
 bool PartitionEngine::retention_between(const Entry& e, Timestamp time, Offset offset, std::int64_t tenths) const {
-  if (traits_.retention && time - e.timestamp >= *traits_.retention / 10 * tenths) return true;
+  return (traits_.retention && time - e.timestamp >= *traits_.retention / 10 * tenths) ||
+         size_between(e, offset, tenths);
+}
+
+bool PartitionEngine::size_between(const Entry& e, Offset offset, std::int64_t tenths) const {
   if (!traits_.retention_bytes || log_bytes_ == 0 || log_end_ <= log_start_ || e.offset < log_start_) return false;
   const auto per_offset = static_cast<double>(log_bytes_) / static_cast<double>(log_end_.v - log_start_.v);
   return per_offset * static_cast<double>(offset.v - e.offset.v) >=
@@ -69,9 +73,19 @@ void PartitionEngine::look_at_retention() {
     // What is kept on purpose waits for people, and does not hold up the partition.
     if (head != kNone && entries_[head].state != State::kKept) half_over_ = half_over_ || half_over(entries_[head]);
     const std::uint32_t i = lanes_[lane].current;
-    const bool waits = i != kNone && (entries_[i].state == State::kParked || entries_[i].state == State::kKept);
+    if (i == kNone) return;
+    const bool waits = entries_[i].state == State::kParked || entries_[i].state == State::kKept;
     if (waits && expiring(entries_[i])) chosen.push_back(i);
   });
+  // A letter that waits for its dlq, and whose bytes the log will not have much longer.
+  std::vector<std::uint32_t> letters;
+  for (const std::uint32_t i : blocked_)
+    if (entries_[i].state == State::kDying && unread(entries_[i]) && expiring(entries_[i])) letters.push_back(i);
+  for (const std::uint32_t i : letters) {
+    std::erase(blocked_, i);
+    read_letter_again(i);
+  }
+  give_up_guard();
   for (const std::uint32_t i : chosen) {
     if (entries_[i].state == State::kParked) {
       timers_.remove(entries_[i].facts);
@@ -85,11 +99,21 @@ void PartitionEngine::look_at_retention() {
   }
 }
 
+// What the guard holds back is not read, and a log that is bounded by its size grows meanwhile: half of that is the
+// longest that it may wait.
+void PartitionEngine::give_up_guard() {
+  if (!shared_.guard.open() || window_.first_open() >= window_.end()) return;
+  if (!size_between(entries_[window_.entry(window_.first_open())], log_end_, 5)) return;
+  shared_.guard.give_up(shared_.now.steady);
+  shared_.alarm(AlarmType::kGuardClosed, {}, Offset(0), 1);
+}
+
 Instant PartitionEngine::next_wakeup() const {
   Instant at = std::min(retry_at_, stuck_until_);
   if (phase_ == Phase::kRunning) {
     at = std::min(at, timers_.next_due());
-    if (any_slow() && (traits_.retention || traits_.retention_bytes)) at = std::min(at, next_log_look_);
+    if ((any_slow() || shared_.guard.open()) && (traits_.retention || traits_.retention_bytes))
+      at = std::min(at, next_log_look_);
     if (!room_queue_.empty() && reads_.empty())
       at = std::min(at, std::max(fetch_retry_at_, shared_.now.steady + (may_read() ? Duration(1) : kReadRetry)));
     // What was parked since may be what keeps an intake closed, of this partition or of another.

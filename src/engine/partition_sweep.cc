@@ -75,7 +75,8 @@ void PartitionEngine::range_read(const ReadIn& in) {
 // Retention took what a lane still had to do. Which messages that were cannot be known any more; that it happened
 // must be said.
 void PartitionEngine::lost_up_to(Offset log_start, Offset first) {
-  if (first < lost_below_) return;
+  first = std::max(first, lost_below_);
+  if (first >= log_start) return;  // that was said before
   lost_below_ = log_start;
   shared_.alarm(AlarmType::kLostByRetention, ref_, first, static_cast<std::uint64_t>(log_start.v));
 }
@@ -250,6 +251,31 @@ void PartitionEngine::evict_held(std::uint64_t wanted) {
       if (entries_[i].state == State::kParked || entries_[i].state == State::kQueued) release_bytes(entries_[i]);
     freed += before - shared_.bytes;
   }
+  if (freed < enough) evict_blocked(enough - freed);
+}
+
+// What waits for a destination that refuses waits for as long as people take: it must not keep others from memory.
+void PartitionEngine::evict_blocked(std::uint64_t wanted) {
+  bool tries = true;  // the first letter keeps its bytes: it finds out whether the dlq takes letters again
+  const std::uint64_t before = shared_.bytes;
+  for (const std::uint32_t i : blocked_) {
+    if (before - shared_.bytes >= wanted) return;
+    Entry& e = entries_[i];
+    if (e.slot == kNone || (e.state != State::kDying && e.state != State::kFailed)) continue;
+    if (e.state == State::kDying && std::exchange(tries, false)) continue;
+    if (facts_[e.facts].with_record || expiring(e)) continue;
+    if (lanes_[e.lane].current == i && !lanes_[e.lane].in_pass) spill_after(e.lane, i);
+    release_bytes(e);
+  }
+}
+
+// A letter is to be written whose bytes went when memory was short.
+void PartitionEngine::read_letter_again(std::uint32_t i) {
+  Entry& e = entries_[i];
+  e.flags &= static_cast<std::uint8_t>(~kPending);
+  e.flags |= kDoomed;
+  e.state = State::kQueued;
+  advance(e.lane);
 }
 
 void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
@@ -284,6 +310,14 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
       return;
     }
     Facts& f = facts_[facts_of(i)];
+    if (f.with_record) {
+      // The journal has its bytes, and only who reads the journal can have them. To write its entry anew would lose them.
+      e.flags &= static_cast<std::uint8_t>(~kDoomed);
+      f.decided = true;
+      e.state = State::kKept;
+      ++kept_;
+      return;
+    }
     f.lost = true;
     if (superseded) {  // a newer record of the key took its place: nothing to do any more
       f.fate = Fate::kSkip;
@@ -318,7 +352,9 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   set_bytes(e, r.slot, r.size);
   lanes_[lane].bytes += r.size;
   if (shared_.room_for(0)) give_reserve_back();  // it is smaller than it might have been, or there is room by now
-  if ((r.flags & kSkip) != 0 && !(e.flags & kDoomed)) finish(i, Fate::kSkip);
+  // `match` may have changed since it was admitted: what has a story then goes on, here as at admission.
+  const bool has_story = e.facts != kNone && facts_[e.facts].has_live;
+  if ((r.flags & kSkip) != 0 && !(e.flags & kDoomed) && !has_story) finish(i, Fate::kSkip);
   advance(lane);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codec/lane.h"
+#include "codec/replay_header.h"
 
 namespace bartleby::sim {
 
@@ -68,6 +69,7 @@ void Checker::committed(const std::string& writer, const Write& write, const Sen
             if (s.emitted > 1 && !w.excused) fail("emitted twice: " + name(tp, offset));
           }
     }
+    if (r.topic == kOutcomesTopic) take_outcome(r);
     if (r.topic != "src.parked.g") continue;
     Watched& w = watched_[{"src", *r.partition}];
     if (!r.value) {
@@ -131,6 +133,24 @@ void Checker::take_letters(const Write& write, Now now) {
   }
 }
 
+// After the letters of the same write.
+void Checker::take_outcome(const Record& record) {
+  const auto told = outcome_from(*record.value);
+  if (!told) return fail("an outcome that cannot be read: " + told.error().message);
+  coverage_.saw(Seen::kOutcome);
+  for (auto& [tp, w] : watched_)
+    for (auto& [offset, s] : w.stories) {
+      if ("ltr_" + std::to_string(s.id) != told->letter) continue;
+      const std::string who = name(tp, offset);
+      if (record.key != told->letter || told->replays != 1) fail("an outcome of another life: " + who);
+      if (++s.outcomes > 1 && !w.excused) fail("two outcomes of " + who);
+      if (told->verdict == Verdict::kDead && !s.dead) fail("told as dead without its letter: " + who);
+      if (told->verdict == Verdict::kApplied && !s.applied) fail("told as applied, but it was not: " + who);
+      return;
+    }
+  fail("an outcome of no message: " + told->letter);
+}
+
 void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   const LetterFacts& f = letter.facts;
   Story* s = find(tp, f.offset);
@@ -147,6 +167,8 @@ void Checker::check_letter(const TopicPartition& tp, const Letter& letter) {
   const bool lost = f.reason == Reason::kLostByRetention;
   if (!lost && (letter.record.value != s->value || letter.record.key != s->key))
     fail("a letter with other bytes: " + who);
+  if (!lost && (f.replays != (s->replayed ? 1U : 0U) || (s->replayed && f.lineage != std::to_string(s->id))))
+    fail("a letter of another life: " + who);
   if (f.last_failure < f.first_failure) fail("failed last before first: " + who);
   // Other reasons can meet a success that was never durable: a process died of it, or its time ran out.
   const bool by_handler =
@@ -281,6 +303,7 @@ void Checker::check_cut(const TopicPartition& tp, Offset low, const std::string&
     if (comes_again && can && !w.excused) {
       if (s.dead && !s.gone) fail("its letter is written, but it comes again: " + name(tp, offset));
       if (s.emitted > 0) fail("it has emitted, but it comes again: " + name(tp, offset));
+      if (s.outcomes > 0) fail("its outcome is told, but it comes again: " + name(tp, offset));
       const bool blocked = s.emits && options_.has(Fault::kEmitDenied);
       if (m.writer.empty() && s.applied && !blocked && s.done_by == writer && s.done_in == epoch &&
           s.done_seq < sent_seq)
@@ -377,6 +400,9 @@ void Checker::finish(bool liveness) {
                            options_.has(Fault::kCompaction) || options_.has(Fault::kRetention);  // superseded, gone
       if (s.resolved() && s.emits && s.applied && !s.dead && s.emitted == 0 && !w.excused && !refused)
         fail("applied without its emitted record: " + name(tp, offset));
+      const bool ended = s.dead || (s.applied && !refused);
+      if (s.resolved() && s.replayed && ended && s.outcomes == 0 && !w.excused && !s.deleted)
+        fail("nobody was told what became of it: " + name(tp, offset));
     }
   }
 }

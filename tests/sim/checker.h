@@ -43,6 +43,8 @@ struct Story {
   bool sealed = false;   // the last commit says it is finished and will not come again
   bool emits = false;
   std::uint32_t emitted = 0;
+  bool replayed = false;       // its letter waits to be told what became of it
+  std::uint32_t outcomes = 0;  // that were told
   std::uint32_t letters = 0;
   std::uint32_t starts = 0;
   std::uint32_t failures = 0;  // handler failures that may count
@@ -125,6 +127,7 @@ class Checker {
 
  private:
   void take_letters(const Write& write, Now now);
+  void take_outcome(const Record& record);
   void check_letter(const TopicPartition& tp, const Letter& letter);
   void check_version(const TopicPartition& tp, const std::string& metadata, Release release);
   void check_cut(const TopicPartition& tp, Offset low, const std::string& metadata, const std::string& writer,

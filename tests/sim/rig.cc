@@ -34,13 +34,15 @@ Worker::Worker(Rig& rig, const std::string& instance, EngineConfig engine) : rig
   if (rig.options_.retention_bytes > 0) topic.traits.retention_bytes = rig.options_.retention_bytes;
   topic.traits.retention = rig.options_.retention;
   c.topics[kSource] = topic;
-  if (rig.options_.cases > 1)
-    c.admit = [](const std::string&, const LogRecord& record) {
-      Admission a;
-      if (record.value && record.value->starts_with("case"))
-        a.case_id = static_cast<std::uint16_t>(std::stoul(record.value->substr(4)));
-      return a;
-    };
+  c.admit = [&rig](const std::string&, const LogRecord& record) {
+    Admission a;
+    if (!record.value) return a;
+    if (rig.options_.cases > 1 && record.value->starts_with("case"))
+      a.case_id = static_cast<std::uint16_t>(std::stoul(record.value->substr(4)));
+    if (*record.value == "malformed") a.refuse = Reason::kMalformed;
+    a.skip = *record.value == rig.skipped;
+    return a;
+  };
   pump_ = std::make_unique<Pump>(
       std::move(c), *member_,
       [this](const Run& run, std::span<const RunMessage> messages) {

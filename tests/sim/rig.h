@@ -98,6 +98,7 @@ class Rig {
   std::vector<Write> writes;     // every write that took effect
   std::vector<Letter> letters;   // all of them
   std::vector<Alarm> alarms;
+  std::string skipped = "does not match";  // messages with this value are not for our workers
 
   std::int64_t produce(const Bytes& key, const std::string& value = "v", std::int32_t partition = 0);
   void produce_all(const std::vector<std::string>& keys);

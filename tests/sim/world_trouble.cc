@@ -21,6 +21,7 @@ void World::produce(std::optional<std::int32_t> partition) {
   s.value = text;
   s.skip = script_of(id).skip;
   s.case_id = script_of(id).case_id;
+  s.replayed = script_of(id).replayed && !s.skip;
   if (!s.key && !partition)
     partition = static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(partitions_)));
   Record record{"src", partition ? std::optional(Partition(*partition)) : std::nullopt, s.key, s.value, {{"h", "v"}}};
