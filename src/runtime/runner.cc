@@ -101,13 +101,45 @@ void Runner::run(std::uint64_t life, const Run& run, std::span<const RunMessage>
   if (!gate) gate = std::make_shared<Gate>();
   stretch->gate = gate;
   stretch->policies = policies_;
-  stretch->now = now_;
   figures_.running.fetch_add(1);
-  if (!handler.queues()) return next(stretch);
+  if (const auto older = still_running(*stretch)) {
+    waiting_.push_back({stretch, *older});
+    return;
+  }
+  begin(stretch);
+}
+
+void Runner::begin(const std::shared_ptr<Stretch>& stretch) {
+  stretch->now = now_;
+  const std::uint16_t case_id = stretch->first.case_id;
+  if (!settings_.handlers[case_id]->queues()) return next(stretch);
   if (auto attempt = next_attempt(stretch))
-    starts_[messages.front().case_id].push_back({std::move(attempt), answer_of(stretch)});
+    starts_[case_id].push_back({std::move(attempt), answer_of(stretch)});
   else
     finish(*stretch, std::nullopt);
+}
+
+// The attempt on one of its messages that an earlier assignment began, and that has not come back.
+std::optional<std::weak_ptr<AttemptIn>> Runner::still_running(const Stretch& stretch) {
+  std::erase_if(left_behind_, [](const LeftBehind& one) { return one.attempt.expired(); });
+  const auto is_of_it = [&](const LeftBehind& one) {
+    const Offset last = stretch.others.empty() ? stretch.first.record->offset : stretch.others.back().record->offset;
+    return one.tp == stretch.tp && one.offset >= stretch.first.record->offset && one.offset <= last;
+  };
+  const auto at = std::ranges::find_if(left_behind_, is_of_it);
+  if (at == left_behind_.end()) return std::nullopt;
+  return at->attempt;
+}
+
+void Runner::begin_turn(Now now) {
+  now_ = turn_began_ = now;
+  for (Waiting& one : std::exchange(waiting_, {})) {
+    const auto older = one.older.expired() ? still_running(*one.stretch) : std::optional(one.older);
+    if (older)
+      waiting_.push_back({one.stretch, *older});
+    else
+      begin(one.stretch);
+  }
 }
 
 // On the worker's own thread and within the turn: nobody can release the partition meanwhile, so no gate is needed.
@@ -185,7 +217,16 @@ void Runner::release(PartitionRef ref) {
   const std::lock_guard lock(gate->mutex);
   gate->closed = true;
   for (const std::weak_ptr<AttemptIn>& weak : gate->attempts)
-    if (const auto attempt = weak.lock()) attempt->cancelled.store(true);
+    if (const auto attempt = weak.lock()) {
+      attempt->cancelled.store(true);
+      left_behind_.push_back({attempt->tp, attempt->record->offset, weak});
+    }
+  for (Waiting& one : std::exchange(waiting_, {})) {
+    if (one.stretch->gate == gate)
+      finish(*one.stretch, std::nullopt);
+    else
+      waiting_.push_back(std::move(one));
+  }
 }
 
 // Of the message whose turn it is; null: its partition is released.

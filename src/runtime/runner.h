@@ -5,12 +5,15 @@
 // handed on by `done`, on that thread. An immediate handler is run on the worker's own: nothing is allocated, locked or
 // shared then, and what is counted of it is told to others once a turn (between `begin_turn` and `end_turn`). Once a
 // partition is released no further message of it begins and its attempts are cancelled: somebody else runs them now.
+// Where that is this process again, a message waits until the attempt that it is still in has come back: attempts of one
+// message do not overlap.
 // The runner must outlive the handlers' answers; `idle` says when there are none.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,7 +42,7 @@ class Runner {
   Runner(Settings settings, const Clock& clock, WorkerFigures& figures, Done done);
   ~Runner();
 
-  void begin_turn(Now now) { now_ = turn_began_ = now; }
+  void begin_turn(Now now);
   void end_turn();
   // `life` comes back with what the stretch came to.
   void run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages);
@@ -51,8 +54,19 @@ class Runner {
  private:
   struct Gate;
   struct Stretch;
+  struct LeftBehind {  // of a partition that was released
+    TopicPartition tp;
+    Offset offset;
+    std::weak_ptr<AttemptIn> attempt;
+  };
+  struct Waiting {
+    std::shared_ptr<Stretch> stretch;
+    std::weak_ptr<AttemptIn> older;
+  };
 
   void run_now(std::uint64_t life, const Run& run, std::span<const RunMessage> messages, Handler& handler);
+  void begin(const std::shared_ptr<Stretch>& stretch);
+  std::optional<std::weak_ptr<AttemptIn>> still_running(const Stretch& stretch);
   void next(const std::shared_ptr<Stretch>& stretch);
   std::shared_ptr<AttemptIn> next_attempt(const std::shared_ptr<Stretch>& stretch);
   Answer answer_of(const std::shared_ptr<Stretch>& stretch);
@@ -70,6 +84,8 @@ class Runner {
   std::map<PartitionRef, std::shared_ptr<Gate>> gates_;
   std::shared_ptr<const std::vector<RetryPolicy>> policies_;
   std::vector<std::vector<Handler::Start>> starts_;  // of this turn, by case, for handlers that queue
+  std::vector<LeftBehind> left_behind_;
+  std::vector<Waiting> waiting_;
 
   // Of immediate handlers, within one turn:
   AttemptIn attempt_;
