@@ -311,7 +311,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     }
     Facts& f = facts_[facts_of(i)];
     if (f.with_record) {
-      // The journal has its bytes, and only who reads the journal can have them. To write its entry anew would lose them.
+      // The journal has its bytes, and only who reads the journal can have them: its entry must not be written anew.
       e.flags &= static_cast<std::uint8_t>(~kDoomed);
       f.decided = true;
       e.state = State::kKept;

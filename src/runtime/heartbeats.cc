@@ -1,8 +1,8 @@
 #include "runtime/heartbeats.h"
 
-#include "base/thread_name.h"
-
 #include <algorithm>
+
+#include "base/thread_name.h"
 
 namespace bartleby {
 namespace {

@@ -84,7 +84,7 @@ class HeldRecords {
   Slab<Slice> slices_;
   std::deque<Age> ages_;  // the oldest first; some may be over
   std::uint64_t last_number_ = 0;
-  std::size_t bytes_ = 0;  // of slices that are whole
+  std::size_t bytes_ = 0;                                                  // of slices that are whole
   const Total in_memory_ = std::make_shared<std::atomic<std::size_t>>(0);  // what is kept may outlive this object
 };
 

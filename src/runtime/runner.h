@@ -5,8 +5,8 @@
 // handed on by `done`, on that thread. An immediate handler is run on the worker's own: nothing is allocated, locked or
 // shared then, and what is counted of it is told to others once a turn (between `begin_turn` and `end_turn`). Once a
 // partition is released no further message of it begins and its attempts are cancelled: somebody else runs them now.
-// Where that is this process again, a message waits until the attempt that it is still in has come back: attempts of one
-// message do not overlap.
+// Where that is this process again, a message waits until the attempt that it is still in has come back: attempts of
+// one message do not overlap.
 // The runner must outlive the handlers' answers; `idle` says when there are none.
 #pragma once
 

@@ -26,8 +26,8 @@ constexpr std::uint32_t kMostAwaited = 64;
 constexpr Duration kAwaitedFor{1};
 
 Runner::Settings runner_settings(const WorkerSpec& spec, Log& log) {
-  return {spec.cluster,   spec.name,     spec.group, spec.handlers, spec.engine.cases,
-          spec.replay_of, spec.watchers, std::make_shared<FailureLog>(spec.name, log)};
+  return {spec.cluster,      spec.name,      spec.group,    spec.handlers,
+          spec.engine.cases, spec.replay_of, spec.watchers, std::make_shared<FailureLog>(spec.name, log)};
 }
 
 // As `prepare` names them.

@@ -119,8 +119,8 @@ TEST(Rules, RetentionThatTakesMoreOfALaneIsSaidAgain) {
   EXPECT_EQ(told, (std::vector<std::pair<std::int64_t, std::uint64_t>>{{0, 10}, {10, 20}}));
 }
 
-// Refused at admission, so that no handler has a story of it; dead letters are off, so it is kept, and retention by size
-// makes the journal take its bytes. An order must not write its entry anew without them.
+// Refused at admission, so that no handler has a story of it; dead letters are off, so it is kept, and retention by
+// size makes the journal take its bytes. An order must not write its entry anew without them.
 TEST(Rules, AMessageWithoutAStoryThatTheJournalKeepsIsNotLostByAnOrder) {
   Rig rig({.retention_bytes = 4000});
   rig.engine.dead_letters = false;

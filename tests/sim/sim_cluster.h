@@ -95,8 +95,8 @@ class SimCluster : public Broker {
 
   bool has_topic(const std::string& topic) const { return topics_.contains(topic); }
   std::uint64_t ids_changed() const { return ids_changed_; }  // by members, since it was made
-  const PartitionLog& log(const TopicPartition& tp) const;  // asserts that it is there
-  bool pending(const std::string& topic) const;             // a transaction on it has not ended
+  const PartitionLog& log(const TopicPartition& tp) const;    // asserts that it is there
+  bool pending(const std::string& topic) const;               // a transaction on it has not ended
   std::optional<CommittedOffset> committed(const std::string& group, const TopicPartition& tp) const;
   bool offsets_pending(const std::string& group, const TopicPartition& tp) const;
   std::int32_t generation(const std::string& group) const;

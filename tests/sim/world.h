@@ -92,7 +92,7 @@ class World {
     std::set<std::uint32_t> successes_since_turn;  // answered; the engine hears of them in its next turn
     std::set<std::uint32_t> exhausted_letters;
     bool guard_was_open = false;
-    bool guard_gave_up = false;  // in its last turn, after it had heard of what ended
+    bool guard_gave_up = false;      // in its last turn, after it had heard of what ended
     bool other_settings = false;     // of this life and the next
     bool settings_changing = false;  // its next turn hears of it
     EngineCounters last{};

@@ -38,8 +38,8 @@ TEST(KafkaCoordinator, OneThatHasMovedIsLookedForThoughTheOldOneWasAskedAMomentA
 
   ASSERT_EQ(rd_kafka_mock_coordinator_set(cluster.get(), "group", kGroup, 2), RD_KAFKA_RESP_ERR_NO_ERROR);
   for (int i = 0; i < 10; ++i)
-    rd_kafka_mock_broker_push_request_error_rtts(cluster.get(), 1, kOffsetFetch, 1,
-                                                 RD_KAFKA_RESP_ERR_NOT_COORDINATOR, 0);
+    rd_kafka_mock_broker_push_request_error_rtts(cluster.get(), 1, kOffsetFetch, 1, RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+                                                 0);
   EXPECT_FALSE((*admin)->group_offsets(kGroup, tps)) << "the old one was not asked";
   const auto after = (*admin)->group_offsets(kGroup, tps);
   EXPECT_TRUE(after) << "it is asked again and again: " << after.error().message;

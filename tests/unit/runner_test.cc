@@ -20,8 +20,7 @@ class RunnerTest : public ::testing::Test {
  protected:
   RunnerTest() {
     std::vector<LogRecord> records;
-    for (const std::int64_t offset : {5, 6})
-      records.push_back({Offset(offset), Timestamp(Duration(1)), "k", "v", {}});
+    for (const std::int64_t offset : {5, 6}) records.push_back({Offset(offset), Timestamp(Duration(1)), "k", "v", {}});
     held_.take(std::move(records), slots_);
   }
 
@@ -50,7 +49,9 @@ class RunnerTest : public ::testing::Test {
   std::vector<HandledRun> ended_;
   HeldRecords held_{{}};
   std::vector<std::uint32_t> slots_;
-  Runner runner_{{"c", "w", "g", {handler_}, {RetryPolicy{}}, {}, {}, nullptr}, clock_, figures_,
+  Runner runner_{{"c", "w", "g", {handler_}, {RetryPolicy{}}, {}, {}, nullptr},
+                 clock_,
+                 figures_,
                  [this](std::uint64_t, HandledRun run) { ended_.push_back(std::move(run)); }};
 };
 
