@@ -222,6 +222,7 @@ class PartitionEngine {
 
   // ---- end (partition_stop.cc)
   void drain();
+  void begin_release();
   bool may_release() const;
   void lost();  // gives back what it holds
   bool handing_over() const { return handing_over_; }
@@ -360,6 +361,8 @@ class PartitionEngine {
   bool is_stuck(const Entry& e) const {
     return e.facts != kNone && facts_[e.facts].stuck && facts_[e.facts].due_steady > shared_.now.steady;
   }
+  bool has_live(const Entry& e) const { return e.facts != kNone && facts_[e.facts].has_live; }  // in the journal
+  bool has_bytes(const Entry& e) const { return e.state != State::kDying || !unread(e); }       // that a letter needs
   void unblock();
   std::uint32_t item_size(const Entry& e, bool decision, std::uint64_t& bytes) const;
   MessageEntry entry_of(const Entry& e) const;
@@ -370,6 +373,8 @@ class PartitionEngine {
   bool lane_open_at(std::optional<Lane> lane, Offset offset) const;
   void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan,
                 std::uint32_t cut_index);
+  bool journal_rests() const;
+  bool without_done(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan);
   bool replaced_in_cut(const JournalEntry& stray) const;
   std::size_t bring_replaced_forward();
   VerdictCounters counters_in_cut(Offset high) const;

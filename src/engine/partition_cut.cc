@@ -342,7 +342,12 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     plan.records.push_back(
         {.type = RecordType::kJournalErase, .partition = index, .entry = HeadEntry{lane, from}, .letter = {}});
   }
+  const bool rests = journal_rests() && !cut_->release && !emptied_;  // then what may go later goes later
   for (const auto& [offset, done] : live_done_) {
+    if (rests) {
+      cut_->more = true;
+      break;
+    }
     if (offset >= m.high && !mutant(Mutant::kDoneErasedEarly)) continue;
     if (lane_open_at(done.lane, offset) && !mutant(Mutant::kDoneOfOpenLaneErased)) continue;
     if (cut_->done_erases.size() == kMaxErases && !cut_->release) {
@@ -376,7 +381,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     }
   // A check vouches for what is left: of what people have reset nothing may be left.
   const bool all = cut_->release || emptied_ || strays_.size() <= kMaxErases;
-  cut_->strays = all ? strays_.size() : std::max(kMaxErases, bring_replaced_forward());
+  cut_->strays = rests ? 0 : all ? strays_.size() : std::max(kMaxErases, bring_replaced_forward());
   cut_->more = cut_->more || cut_->strays < strays_.size();
   for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
     if (!std::holds_alternative<Obituary>(stray.entry)) {
@@ -393,13 +398,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       [](const PlannedRecord& r) { return r.type == RecordType::kJournalPut || r.type == RecordType::kJournalErase; });
   const bool nothing_new =
       (items.empty() && !uses_journal && !dirty_ && !cut_->release) || (into_journal && !uses_journal);
-  const Destination* journal = nullptr;
-  if (const auto at = shared_.destinations.find(journal_destination()); at != shared_.destinations.end())
-    journal = &at->second;
-  if (nothing_new || (uses_journal && journal != nullptr && journal->suspended && !journal->probing)) {
+  if (nothing_new || (uses_journal && journal_rests())) {
     plan.records.resize(plan_records);
-    revert_cut();
-    return false;
+    return without_done(items, serial, plan);
   }
   m.check = cut_->check;
   m.counters = counters_in_cut(m.high);
@@ -407,6 +408,31 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   dirty_ = false;
   dirty_since_ = kNever;
   return true;
+}
+
+bool PartitionEngine::journal_rests() const {
+  const auto at = shared_.destinations.find(journal_destination());
+  return at != shared_.destinations.end() && at->second.suspended && !at->second.probing;
+}
+
+// The cut cannot be written. Where that is because of verdicts that would be repeated without a `done` entry, and the
+// journal takes none now, these wait for it and the rest is written.
+bool PartitionEngine::without_done(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan) {
+  const std::vector<MessageEntry> done = cut_->done_puts;
+  const bool again = journal_rests() && !cut_->release && !done.empty();
+  revert_cut();
+  if (!again) return false;
+  std::vector<WriteItem> rest;
+  for (const WriteItem& item : items) {
+    pending_.pop_front();  // `revert_cut` has put them there, in their order
+    const auto is_its = [&](const MessageEntry& m) { return m.offset == entries_[item.entry].offset; };
+    if (std::ranges::any_of(done, is_its))
+      blocked_.push_back(item.entry);
+    else
+      rest.push_back(item);
+  }
+  if (pending_.empty()) items_since_ = kNever;
+  return !rest.empty() && build_cut(rest, serial, plan, false);
 }
 
 // What this write puts anew must leave the strays with it: a later write would erase the new entry. Returns how many.

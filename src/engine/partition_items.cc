@@ -75,11 +75,11 @@ std::optional<WriteItem> PartitionEngine::choose_probe(DestinationId probe) {
     const Entry& e = entries_[i];
     if (probe == journal_destination()) {
       decision = e.state == State::kDying && !facts_[e.facts].decided && suspended_for(e);
-      return e.state == State::kFailed || decision;
+      if (e.state == State::kFailed || decision) return true;
+      return has_live(e) && has_bytes(e) && !suspended_for(e) && !is_stuck(e) && !held_by_guard(e);
     }
     const bool goes_there = destination_of(e) == probe || (also_outcome(e) && probe.type == DestinationType::kOutcomes);
-    const bool has_bytes = e.state != State::kDying || !unread(e);
-    return goes_there && has_bytes && !is_stuck(e) && !suspended_for(e, probe) && !held_by_guard(e);
+    return goes_there && has_bytes(e) && !is_stuck(e) && !suspended_for(e, probe) && !held_by_guard(e);
   };
   const auto take = [&](auto& from) -> std::optional<WriteItem> {
     const auto at = std::ranges::find_if(from, fits);
@@ -111,7 +111,9 @@ void PartitionEngine::choose_items(std::uint32_t& records, std::uint64_t& bytes,
       }
       decision = true;
     }
-    if (shared_.suspended(journal_destination()) && (e.state == State::kFailed || decision)) {
+    // What needs the journal waits for it, and others are written meanwhile. The last write waits for all.
+    const bool needs_journal = e.state == State::kFailed || decision || (has_live(e) && phase_ != Phase::kReleasing);
+    if (needs_journal && shared_.suspended(journal_destination())) {
       blocked_.push_back(i);
       continue;
     }

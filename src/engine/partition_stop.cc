@@ -30,7 +30,7 @@ void PartitionEngine::tick() {
     serve_reads();
     start_pass();
   }
-  if (phase_ == Phase::kDraining && may_release()) phase_ = Phase::kReleasing;
+  if (phase_ == Phase::kDraining && may_release()) begin_release();
   // The last write cannot be made, for instance because the journal refuses: go without it, and the next owner repeats
   // a little.
   if (phase_ == Phase::kReleasing && !cut_ && now >= drain_until_ + kLastWrite) {
@@ -161,7 +161,12 @@ void PartitionEngine::drain() {
   for (const std::uint32_t lane : suspects_) lanes_[lane].suspect = false;
   suspects_.clear();
   dirty_ = true;
-  if (may_release()) phase_ = Phase::kReleasing;
+  if (may_release()) begin_release();
+}
+
+void PartitionEngine::begin_release() {
+  phase_ = Phase::kReleasing;
+  unblock_ = true;  // the last write takes everything that any topic takes
 }
 
 bool PartitionEngine::may_release() const {

@@ -112,6 +112,40 @@ TEST(Rules, AMessageWithoutAKeyThatNobodyTriedIsNotGivenUpBecauseItIsOld) {
 
 // ---- what is refused -----------------------------------------------------------------------------------
 
+// A message whose entry must be erased ends while its journal takes nothing: it waits, and what others of the same
+// partition leave behind is written.
+TEST(Rules, AJournalThatRefusesDelaysNobodyOfItsOwnPartitionWhoDoesNotNeedIt) {
+  Rig rig;
+  rig.produce("k");
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  worker.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  rig.cluster.stall("src.parked.g", true);
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  worker.done(0);
+  Decision with_record;
+  with_record.emit.push_back({"out", Partition(0), std::nullopt, "0", {}});
+  const auto emitted = [&] {
+    std::size_t n = 0;
+    for (const Write& w : rig.writes)
+      n += static_cast<std::size_t>(std::ranges::count(w.records, "out", &Record::topic));
+    return n;
+  };
+  for (int i = 0; i < 20; ++i) {
+    rig.produce("other" + std::to_string(i));
+    rig.wind(Duration(2000));
+    for (const Started& s : std::vector(worker.running())) worker.answer(s.offset, with_record);
+  }
+  rig.wind(Duration(5000));
+  EXPECT_EQ(emitted(), 20U) << "they waited for the journal";
+  EXPECT_EQ(rig.low(), Offset(0));
+  rig.cluster.stall("src.parked.g", false);
+  EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(21) && rig.journal().empty(); }));
+  EXPECT_EQ(emitted(), 20U);
+  EXPECT_EQ(rig.runs_of(0), 2U);
+}
+
 // The journal takes nothing for a minute. It is asked less and less often, each time with an entry, and the commits of
 // the other partition go on meanwhile.
 TEST(Rules, AJournalThatRefusesIsAskedLessAndLessOftenAndDelaysNobodyElse) {
