@@ -90,6 +90,23 @@ TEST_P(StoreOperations, ALetterThatWasTakenBackAndDiesLateIsOneLetter) {
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
 }
 
+TEST_P(StoreOperations, ABrokerThatCannotTellThePartitionsIsAskedAgainAndLettersGoWhereTheyWere) {
+  letters(10);
+  const Operation operation = started(request(OperationKind::kReplay));
+  DyingBroker broker(cluster_);
+  broker.describes_with = fail(ErrorCode::kUnavailable, "away").error();
+  OperationRunner runner(broker, store(), log_, clock_, {.key = kKey});
+  runner.run_until_idle();
+  EXPECT_TRUE(replays_in("orders").empty());
+  EXPECT_GT(runner.counts().failures, 0U);
+  broker.describes_with.reset();
+  clock_.passed += Duration(60000);
+  runner.run_until_idle();
+  EXPECT_EQ(replays_in("orders").size(), 10U);
+  EXPECT_EQ(cluster_.log_range({"orders", Partition(1)})->second, Offset(0)) << "some went by their keys";
+  EXPECT_EQ((*operations().get(operation.id))->with(ItemResult::kSkipped), 0);
+}
+
 TEST_P(StoreOperations, OfMoreLettersThanOneOperationTakesItTakesWhatFits) {
   letters(5);
   OperationsOptions few = options();
