@@ -171,7 +171,8 @@ class LogLook {
     if (cut_) found_.warnings.push_back(newer + "were looked for in the newest part of the log only");
     if (gone_) found_.warnings.push_back(newer + "may have been deleted from the log already");
     if (parked_)
-      found_.warnings.push_back(newer + "were looked for below the first that waits for a retry only: there may be more");
+      found_.warnings.push_back(newer +
+                                "were looked for below the first that waits for a retry only: there may be more");
   }
 
   Broker& broker_;

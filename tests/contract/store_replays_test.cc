@@ -1,6 +1,7 @@
 // Replays, edits and selections at the edges where other tools have lost, doubled or hidden letters.
 #include "base/random.h"
 #include "office/operation_steps.h"
+#include "tests/contract/store_archives.h"
 #include "tests/contract/store_operations.h"
 
 namespace bartleby::contract {
@@ -88,6 +89,63 @@ TEST_P(StoreOperations, ALetterThatWasTakenBackAndDiesLateIsOneLetter) {
   expect_counts_are_exact();
   change(id, LetterCause::kPurge);
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
+}
+
+TEST_P(StoreOperations, ALetterThatWasTakenBackAndDeletedAndDiesLateIsTheJobThatItWas) {
+  letters(7);
+  const std::string id = letter(5).letter.id;
+  const Operation operation = started(of_ids({id}));
+  run(operation);
+  ASSERT_TRUE(operations().cancel(operation.id, kAnn));
+  ASSERT_TRUE(change_letters(store(), kAnn, now_, [&](LetterChanges& changes) -> Result<void> {
+    const auto taken = take_back(changes, get(id), now_);
+    EXPECT_TRUE(taken && taken->has_value());
+    return {};
+  }));
+  change(id, LetterCause::kDiscard);
+  change(id, LetterCause::kPurge);
+  const auto at_job = [&](std::int64_t offset) {
+    std::string found;
+    read([&](Connection& connection) -> Result<void> {
+      const auto one = letter_of_job(connection, "orders/billing", {Partition(0), Offset(offset)});
+      if (!one) return std::unexpected(one.error());
+      if (*one) found = (*one)->id;
+      return {};
+    });
+    return found;
+  };
+  ASSERT_EQ(at_job(5), "");
+  // In the lane it was the message 2: that is the offset of another job of the source.
+  const auto dies = [&](std::uint32_t replays) {
+    Arrival late = letter(5, replays);
+    late.letter.shelf.topic = "orders.replay.billing";
+    late.letter.origin = late.letter.job = Place{Partition(0), Offset(2)};
+    EXPECT_EQ(take_in({late}).stored, 1U);
+    return late.letter.id;
+  };
+  const std::string second = dies(1);
+  EXPECT_EQ(at_job(5), second);
+  EXPECT_EQ(at_job(2), letter(2).letter.id);
+  EXPECT_EQ(text("SELECT s.topic FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.job_offset = 5"), "orders");
+  // Removed once more, and dying once more, it is the same job still, for thirty days.
+  change(second, LetterCause::kDiscard);
+  change(second, LetterCause::kPurge);
+  EXPECT_EQ(at_job(5), "");
+  const std::string third = dies(2);
+  EXPECT_EQ(at_job(5), third);
+  EXPECT_EQ(number("SELECT count(*) FROM first_places"), 1);
+  Files files;
+  const auto tidy = [&](Duration later) {
+    const auto kept = keep_tidy(
+        store(), files, [](const std::string&) { return DlqRule{}; }, Duration(std::chrono::hours(24 * 90)), "office",
+        now_ + later);
+    EXPECT_TRUE(kept) << kept.error().message;
+  };
+  tidy(Duration(std::chrono::hours(24 * 29)));
+  EXPECT_EQ(number("SELECT count(*) FROM first_places"), 1);
+  tidy(Duration(std::chrono::hours(24 * 31)));
+  EXPECT_EQ(number("SELECT count(*) FROM first_places"), 0);
+  expect_counts_are_exact();
 }
 
 TEST_P(StoreOperations, ABrokerThatCannotTellThePartitionsIsAskedAgainAndLettersGoWhereTheyWere) {
