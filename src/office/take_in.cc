@@ -348,16 +348,16 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
   BARTLEBY_TRY(sql::execute(
       connection,
-      "UPDATE letters SET state = $21, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
-      " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, timestamp = $11,"
-      " size = $12, payload_hash = $13, payload_life = $2, instance = $14, error_type = $15, error_message = $16,"
-      " first_failure_at = $17, died_at = $18, changed_at = $19, key_hash = $20, dialect = $22, undo_until = NULL"
+      "UPDATE letters SET state = $20, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
+      " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, size = $11,"
+      " payload_hash = $12, payload_life = $2, instance = $13, error_type = $14, error_message = $15,"
+      " first_failure_at = $16, died_at = $17, changed_at = $18, key_hash = $19, dialect = $21, undo_until = NULL"
       " WHERE seq = $1",
       old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
       l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
-      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, stored(l.timestamp), l.size, Blob{hash_of(bytes)},
-      l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_),
-      key_hash(arrival.payload), static_cast<int>(to), l.dialect));
+      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.size, Blob{hash_of(bytes)}, l.instance,
+      l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_), key_hash(arrival.payload),
+      static_cast<int>(to), l.dialect));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
                             Blob{l.key ? std::string_view(*l.key) : std::string_view()}));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));

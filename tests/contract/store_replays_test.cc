@@ -148,6 +148,17 @@ TEST_P(StoreOperations, ALetterThatWasTakenBackAndDeletedAndDiesLateIsTheJobThat
   expect_counts_are_exact();
 }
 
+TEST_P(StoreOperations, ALetterThatCameBackKeepsThePlaceAndTheTimeOfItsFirstLife) {
+  letters(1);
+  const StoredLetter first = get(letter(0).letter.id);
+  run(started(of_ids({first.id})));
+  Arrival back = letter(0, 1);
+  back.letter.timestamp = *first.timestamp + Duration(5000);  // its record in the lane is younger
+  ASSERT_EQ(take_in({back}).came_back, 1U);
+  EXPECT_EQ(get(first.id).job, first.job);
+  EXPECT_EQ(get(first.id).timestamp, first.timestamp);
+}
+
 TEST_P(StoreOperations, ABrokerThatCannotTellThePartitionsIsAskedAgainAndLettersGoWhereTheyWere) {
   letters(10);
   const Operation operation = started(request(OperationKind::kReplay));
