@@ -189,6 +189,46 @@ TEST_P(StoreOperations, OfMoreLettersThanOneOperationTakesItTakesWhatFits) {
   EXPECT_EQ(planned->report.warnings.size(), 1U);
 }
 
+TEST_P(StoreOperations, AQueryForStatesThatItCannotBeDoneToIsRefusedAtOnce) {
+  letters(1);
+  const auto why = [&](OperationKind kind, std::string_view query) {
+    const auto planned = operations().plan(request(kind, query), kAnn);
+    if (planned) return std::string("planned");
+    EXPECT_EQ(planned.error().code, ErrorCode::kInvalid);
+    return planned.error().message;
+  };
+  EXPECT_EQ(why(OperationKind::kRestore, "state:open"), "letters that are open cannot be restored by an operation");
+  EXPECT_EQ(why(OperationKind::kRestore, "state:archived"),
+            "letters that are archived cannot be restored by an operation");
+  EXPECT_EQ(why(OperationKind::kReplay, "-state:open -state:replaying -state:archived"),
+            "letters that are resolved or discarded cannot be replayed by an operation");
+  EXPECT_EQ(why(OperationKind::kReplay, "-state:archived"), "planned");
+  EXPECT_EQ(why(OperationKind::kReplay, "state:open state:resolved"), "planned") << "it finds nothing";
+  EXPECT_EQ(plan(of_ids({letter(0).letter.id})).letters, 1);
+}
+
+TEST_P(StoreOperations, LettersThatAreLeftOutCountAgainstWhatAPlanLooksAt) {
+  const auto many = static_cast<std::int64_t>(2 * kMaxPage);
+  letters(many);
+  OperationsOptions few = options();
+  few.limits.looked_at = kMaxPage;
+  OperationRequest r = request(OperationKind::kReplay);
+  r.min_attempts = 1000;
+  const auto refused = Operations(store(), clock_, few).plan(r, kAnn);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+  EXPECT_TRUE(refused.error().message.starts_with("more than 500 letters would have to be looked at"));
+  r.what_fits = true;
+  const auto fits = Operations(store(), clock_, few).plan(r, kAnn);
+  ASSERT_TRUE(fits) << fits.error().message;
+  EXPECT_EQ(fits->report.excluded, (std::vector<Excluded>{{"its retries are not exhausted", kMaxPage}}));
+  EXPECT_EQ(fits->report.warnings, std::vector<std::string>{"only the newest 500 letters were looked at"});
+  few.limits.looked_at = 2 * kMaxPage;
+  EXPECT_TRUE(Operations(store(), clock_, few).plan(r, kAnn)->report.warnings.empty()) << "all of them";
+  few.limits.time = Duration(0);
+  EXPECT_EQ(Operations(store(), clock_, few).plan(r, kAnn).error().code, ErrorCode::kTooLarge) << "it takes too long";
+}
+
 TEST_P(StoreOperations, WhatIsResolvedAlreadyIsNeverSentAgain) {
   letters(4);
   const auto resolve = [&](std::int64_t n) {
