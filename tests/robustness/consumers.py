@@ -122,6 +122,11 @@ def one_whose_jobs_are_sent_again_stays(program):
         hook.down = False
         broker.call("PUT", AT, {**body, "paused": False}, wanted=200)
         wait_for("it to be delivered", lambda: jobs_of(broker, "m-1") == {"payment-service": "DELIVERED"}, 60)
+        # Its letter goes as retention lets it go; that takes nothing back.
+        purge = broker.call("POST", "/api/v1/operations", {"kind": "purge", "q": "state:resolved"}, wanted=201)
+        broker.call("POST", f"/api/v1/operations/{purge['id']}:start", {}, wanted=200)
+        wait_for("the purge", lambda: broker.call("GET", "/api/v1/letters", wanted=200)["count"]["value"] == 0)
+        assert jobs_of(broker, "m-1") == {"payment-service": "DELIVERED"}
         assert broker.call("DELETE", AT, None, C)[0] == 204
         hook.end()
 
