@@ -357,6 +357,36 @@ class ManyLines(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Leaving(http.server.BaseHTTPRequestHandler):
+    """A server that lists three letters: one is purged before it is asked for, one archived before its value is."""
+
+    def do_GET(self):
+        path = self.path.partition("?")[0].removeprefix("/api/v1/letters")
+        letter = {"id": path[1:], "origin": {"key": "k", "headers": []}, "preview": None if path == "/here" else "x"}
+        answers = {"": {"items": [{"id": "purged"}, {"id": "archived"}, {"id": "here"}], "next": None,
+                        "count": {"value": 3, "exact": True}}, "/archived": letter, "/here": letter}
+        status = 200 if path in answers else 410 if path == "/archived/value" else 404
+        body = json.dumps(answers.get(path, {"title": "Gone", "detail": "gone", "status": status})).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def an_export_leaves_out_what_goes_meanwhile(program):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaving) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = subprocess.run([program, "letters", "export", "--server", f"http://127.0.0.1:{server.server_address[1]}"],
+                              capture_output=True, text=True, timeout=30, check=False)
+        server.shutdown()
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["here"], done
+    assert done.returncode == 6 and "1 letter\n2 letters left out: purged or archived meanwhile" in done.stderr, done
+
+
 def people_see_how_far_it_has_come(program):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), ManyLines) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -470,7 +500,8 @@ def what_a_group_never_wanted_is_no_lag(program):
 
 def main():
     return run_checks([letters_and_issues, about_itself, health_of_letters_and_store, jobs, jobs_of_long_names, events,
-                       streams, commands, people_see_how_far_it_has_come, what_a_group_never_wanted_is_no_lag],
+                       streams, commands, people_see_how_far_it_has_come, an_export_leaves_out_what_goes_meanwhile,
+                       what_a_group_never_wanted_is_no_lag],
                       pathlib.Path(sys.argv[1]).resolve())
 
 
