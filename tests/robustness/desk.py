@@ -105,8 +105,9 @@ def letters_and_issues(program):
         assert told == [("resolve", "muted", "resolved", ""), ("mute", "new", "muted", "known")], told
         for begin in ("", "?from=1", "?from=2", "?from=3"):
             assert api.call("GET", "/api/v1/audit:verify" + begin)[1] == {"good": True, "lines": 2}, begin
-        for wrong in ("0", "-1", "x", "9" * 30):
-            assert api.call("GET", f"/api/v1/audit:verify?from={wrong}")[0] == 400, wrong
+        for wrong in ("0", "-1", "x", "9" * 30, "4", str(2**63 - 1)):
+            status, refused = api.call("GET", f"/api/v1/audit:verify?from={wrong}")
+            assert status == 400 and [error["pointer"] for error in refused["errors"]] == ["from"], (wrong, refused)
 
         # Another letter of it brings it back.
         die(api, b"x", key="again")
