@@ -352,6 +352,7 @@ def keys_are_kept_as_hashes(program):
             assert "key" not in listed["ann"] and listed["ann"]["created_by"] == "first-admin", listed
             for wrong in ({"name": "b"}, {"name": "b", "role": "king"}, {"name": "b", "scopes": []},
                           {"name": "b", "role": "viewer", "scopes": ["read"]}, {"name": "local", "role": "viewer"},
+                          {"name": "outcomes", "role": "viewer"},
                           {"name": "", "role": "viewer"}, {"name": "b", "scopes": ["everything"]}):
                 assert server.ask("POST", "/api/v1/keys", admin, json.dumps(wrong))[0] == 422, wrong
             assert server.ask("POST", "/api/v1/keys", admin, '{"name": "ann", "role": "viewer"}')[0] == 409
