@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from api import Events, claimed, letters_found, send, served  # noqa: E402
-from processes import Bartleby, run_checks, wait_for  # noqa: E402
+from processes import Bartleby, audit_is_good, run_checks, wait_for  # noqa: E402
 
 REJECT = '{"outcome": "reject", "error": {"type": "Boo", "message": "number 17"}}'
 
@@ -393,6 +393,9 @@ def people_see_how_far_it_has_come(program):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         out, told = watched(program, server.server_address[1], "audit", "verify")
         server.shutdown()
+    # So do these tests: what is wrong in the last part is not overlooked.
+    parts = {"": {"good": True, "next": 50001}, "?from=50001": {"good": False}}
+    assert not audit_is_good(lambda path: parts[path.removeprefix("/api/v1/audit:verify")])
     assert out == "120 000 lines, all as they were written\n", out
     assert told == "".join(f"\r\x1b[K{text}" for text in ("50 000 lines are as they were written",
                                                          "100 000 lines are as they were written", "")), told

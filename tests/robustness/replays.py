@@ -19,7 +19,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support.processes import Bartleby, wait_for  # noqa: E402
+from support.processes import Bartleby, audit_is_good, wait_for  # noqa: E402
 
 CONFIG = """
 workers:
@@ -135,8 +135,7 @@ def killed_on_the_way(program, letters, rate):
                 assert first == sorted(first), (key, first[:20])
             assert sum(len(set(handled)) for handled in endpoint.handled.values()) == letters
             assert open_letters(bartleby) == 0
-            good = bartleby.get("/api/v1/audit:verify")["good"]
-            assert good is True
+            assert audit_is_good(bartleby.get)
             return f"{letters} letters, 2 kills, each sent once, {counted / took:.0f}/s of {rate}/s while it was up"
         finally:
             bartleby.end()
