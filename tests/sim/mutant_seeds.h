@@ -73,7 +73,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 61> kRec
     {"GuardCountsAttempts", 92},
 }};
 
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 51> kRecordedOfficeSeeds = {{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 52> kRecordedOfficeSeeds = {{
     {"PositionNotCompared", 32},
     {"PositionBeforeLetters", 1},
     {"FailedBatchTakenForStored", 90},
@@ -102,6 +102,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 51> kRec
     {"OutcomeNotCounted", 1},
     {"WalkNotFollowed", 1},
     {"LateLifeNotKnown", 13},
+    {"FirstPlaceForgotten", 100},
     {"FreedWithLetters", 1},
     {"RunningForgotten", 2},
     {"WaitingForgotten", 30},
