@@ -22,8 +22,8 @@ struct ArchiveUpkeep {
   std::vector<std::string> damaged;  // ids of those that are not what was written
 };
 
-// As many archives as `most`, or one page more, are rewritten or removed; the rest comes with the next call. An error is
-// the first of those that came; what could be done beside it is done.
+// Until `most` archives or more, fewer than twice as many, are rewritten or removed; the rest comes with the next call.
+// An error is the first of those that came; what could be done beside it is done.
 Result<ArchiveUpkeep> tidy_archives(Store& store, Archive& archive, std::size_t most, Timestamp now);
 
 }  // namespace bartleby

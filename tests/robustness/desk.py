@@ -381,8 +381,9 @@ class Leaving(http.server.BaseHTTPRequestHandler):
 def an_export_leaves_out_what_goes_meanwhile(program):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaving) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        done = subprocess.run([program, "letters", "export", "--server", f"http://127.0.0.1:{server.server_address[1]}"],
-                              capture_output=True, text=True, timeout=30, check=False)
+        at = f"http://127.0.0.1:{server.server_address[1]}"
+        done = subprocess.run([program, "letters", "export", "--server", at], capture_output=True, text=True,
+                              timeout=30, check=False)
         server.shutdown()
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["here"], done
     assert done.returncode == 6 and "1 letter\n2 letters left out: purged or archived meanwhile" in done.stderr, done

@@ -4,8 +4,8 @@
     replays.py PROGRAM [--long]
 
 Everything dies at first, then the endpoint is mended. Two kill -9 while the replay runs: each letter is sent once, each
-key in its order. The measured rate is printed beside the configured one; with --long a rate far below what a machine can do
-is judged too.
+key in its order. The measured rate is printed beside the configured one; with --long one that is far below what a
+machine can do is judged too.
 """
 
 import collections
