@@ -120,7 +120,7 @@ Steps step_by_step() {
   Desk desk;
   Steps steps;
   if (!desk.open()) return steps;
-  const auto one = [](const std::string&) { return 1; };
+  const auto one = [](const std::string&) -> Result<std::int32_t> { return 1; };
   for (std::int64_t from = 0; from < kLetters;) {
     const std::int64_t to = std::min(from + kSentAtOnce, kLetters);
     const auto taken = timed(steps.taken, [&] { return take_letters(*desk.store, 1, from, to, kNow); });

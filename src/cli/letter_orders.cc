@@ -133,8 +133,10 @@ Ran order(const Arguments& arguments, const CliContext& context, const std::stri
 
 // ---- export ------------------------------------------------------------------------------------------
 
-std::expected<void, Failure> export_one(Session& session, const std::string& id) {
+// False: it, or its value, has gone since it was listed.
+std::expected<bool, Failure> export_one(Session& session, const std::string& id) {
   const auto letter = session.get(path_of(id));
+  if (!letter && letter.error().status == exit_status::kNotFound) return false;
   if (!letter) return std::unexpected(letter.error());
   if (!shows_payload(*letter))
     return refuse(exit_status::kDenied, "an export has keys, headers and values: it needs the scope payload");
@@ -148,28 +150,31 @@ std::expected<void, Failure> export_one(Session& session, const std::string& id)
     } else {
       const auto value = session.client().call({.path = path_of(id) + "/value"});
       if (!value) return std::unexpected(value.error());
+      if (exit_status_of(value->status) == exit_status::kNotFound) return false;
       if (value->status >= 300) return std::unexpected(failure_of(*value, session.client().server()));
       append_json_bytes(line, value->body);
     }
     line += '}';
   }
   session.out() << line << '\n';
-  return {};
+  return true;
 }
 
 Ran export_letters(const Arguments& arguments, const CliContext& context) {
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
   const std::string first = "/api/v1/letters?limit=500&q=" + encoded(arguments.value("--query").value_or(""));
-  std::int64_t letters = 0;
+  std::int64_t letters = 0, gone = 0;
   Progress progress(session->err());
   for (std::string path = first; !path.empty();) {
     const auto page = session->get(path);
     if (!page) return std::unexpected(page.error());
     for (const JsonValue& letter : (*page)["items"].items()) {
-      if (auto done = export_one(*session, letter.text("id")); !done) return std::unexpected(done.error());
+      const auto done = export_one(*session, letter.text("id"));
+      if (!done) return std::unexpected(done.error());
+      if (!*done) ++gone;
       // Not between the letters themselves.
-      if (++letters % kTellEvery == 0 && !context.terminal.value_or(false))
+      if (*done && ++letters % kTellEvery == 0 && !context.terminal.value_or(false))
         progress.tell(so_far_text(letters, *page, "letter"));
     }
     if (!session->out().good()) return exit_status::kPartly;
@@ -178,7 +183,9 @@ Ran export_letters(const Arguments& arguments, const CliContext& context) {
   }
   progress.tell("");
   session->err() << counted(letters, "letter") << '\n';
-  return exit_status::kOk;
+  if (gone == 0) return exit_status::kOk;
+  session->err() << counted(gone, "letter") << " left out: purged or archived meanwhile\n";
+  return exit_status::kPartly;
 }
 
 // ---- purge -------------------------------------------------------------------------------------------

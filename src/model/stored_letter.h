@@ -52,7 +52,7 @@ struct StoredLetter {
   Place dlq;                           // of the newest life's record
   std::optional<Place> origin;         // of the newest life
   Place job;                           // of the first life's record; of the dlq's where that is not known
-  std::optional<Timestamp> timestamp;  // of the origin's record
+  std::optional<Timestamp> timestamp;  // of the first life's record
   std::optional<std::string> key;      // its first `kShownKey` bytes
   std::size_t size = 0;                // of key, value and headers
   std::string instance;

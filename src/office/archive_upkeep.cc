@@ -24,12 +24,12 @@ struct Left {
   std::map<std::string, Timestamp> here;  // deaths of the letters that are still in it, by id
 };
 
-Result<std::vector<std::int64_t>> archives_left(Store& store, std::size_t most) {
+Result<std::vector<std::int64_t>> archives_left(Store& store, std::int64_t after, std::size_t most) {
   std::vector<std::int64_t> found;
   BARTLEBY_TRY(store.read([&](Connection& connection) {
     return sql::each(
-        connection, "SELECT archive FROM archives_left ORDER BY archive LIMIT $1",
-        [&](Rows& row) { found.push_back(row.integer(0)); }, most);
+        connection, "SELECT archive FROM archives_left WHERE archive > $1 ORDER BY archive LIMIT $2",
+        [&](Rows& row) { found.push_back(row.integer(0)); }, after, most);
   }));
   return found;
 }
@@ -174,34 +174,60 @@ Result<void> delete_files(Store& store, Archive& archive, std::size_t most, Time
   return all;
 }
 
+// An error ends the whole round; what concerns this archive alone is in `failed`.
+Result<void> tidy_one(Store& store, Archive& archive, std::int64_t seq, Timestamp now, ArchiveUpkeep& done,
+                      Result<void>& failed) {
+  const auto keep_first = [&](Error error) {
+    if (failed) failed = std::unexpected(std::move(error));
+    return Result<void>();
+  };
+  const auto one = look_at(store, seq);
+  if (!one) return std::unexpected(one.error());
+  if (!*one)
+    return store.write([&](Connection& connection) {
+      return sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", seq);
+    });
+  if ((*one)->here.empty()) {
+    const auto removed = remove_one(store, **one, now);
+    if (!removed) return keep_first(removed.error());
+    ++done.removed;
+    return {};
+  }
+  const auto lines = lines_kept(archive, **one);
+  if (lines) {
+    const auto rewritten = rewrite_one(store, archive, **one, *lines, now);
+    if (!rewritten) return keep_first(rewritten.error());
+    ++done.rewritten;
+    return {};
+  }
+  if (lines.error().code != ErrorCode::kMalformed && lines.error().code != ErrorCode::kNotFound)
+    return keep_first(lines.error());
+  const auto again = look_at(store, seq);
+  if (!again) return std::unexpected(again.error());
+  if (*again && (*again)->entry.id == (*one)->entry.id) done.damaged.push_back((*one)->entry.id);
+  return {};
+}
+
 }  // namespace
 
+// Files are deleted before and after: on a full disk that is what makes room for an archive to be rewritten, and what
+// is rewritten leaves files. One archive that cannot be dealt with holds up no other.
 Result<ArchiveUpkeep> tidy_archives(Store& store, Archive& archive, std::size_t most, Timestamp now) {
   ArchiveUpkeep done;
-  const auto left = archives_left(store, most);
-  if (!left) return std::unexpected(left.error());
-  for (const std::int64_t seq : *left) {
-    const auto one = look_at(store, seq);
-    if (!one) return std::unexpected(one.error());
-    if (!*one) {
-      BARTLEBY_TRY(store.write([&](Connection& connection) {
-        return sql::execute(connection, "DELETE FROM archives_left WHERE archive = $1", seq);
-      }));
-    } else if ((*one)->here.empty()) {
-      BARTLEBY_TRY(remove_one(store, **one, now));
-      ++done.removed;
-    } else if (const auto lines = lines_kept(archive, **one)) {
-      BARTLEBY_TRY(rewrite_one(store, archive, **one, *lines, now));
-      ++done.rewritten;
-    } else if (lines.error().code == ErrorCode::kMalformed || lines.error().code == ErrorCode::kNotFound) {
-      const auto again = look_at(store, seq);
-      if (!again) return std::unexpected(again.error());
-      if (*again && (*again)->entry.id == (*one)->entry.id) done.damaged.push_back((*one)->entry.id);
-    } else {
-      return std::unexpected(lines.error());
+  Result<void> failed = delete_files(store, archive, 4 * most, now);
+  std::int64_t after = 0;
+  for (;;) {
+    const auto left = archives_left(store, after, most);
+    if (!left) return std::unexpected(left.error());
+    for (const std::int64_t seq : *left) {
+      BARTLEBY_TRY(tidy_one(store, archive, seq, now, done, failed));
+      after = seq;
     }
+    if (left->size() < most || done.removed + done.rewritten >= most) break;
   }
-  BARTLEBY_TRY(delete_files(store, archive, 4 * most, now));
+  auto deleted = delete_files(store, archive, 4 * most, now);
+  if (failed) failed = std::move(deleted);
+  if (!failed) return std::unexpected(failed.error());
   return done;
 }
 

@@ -3,7 +3,8 @@
 // `LetterChanges` notes which archives letters have left. Here such an archive is written anew without them, under a
 // new name, or removed when nothing is left in it. The new file is durable before the list names it; the old one, and
 // one whose writer died before it was listed, is on a list of names to delete until it is deleted, so a crash anywhere
-// leaves nothing behind. A file whose checksum is wrong is left alone and told. One thread at a time.
+// leaves nothing behind. A file whose checksum is wrong is left alone and told; it, or one that cannot be written anew,
+// holds up no other. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct ArchiveUpkeep {
   std::vector<std::string> damaged;  // ids of those that are not what was written
 };
 
-// At most `most` archives; the rest comes with the next call.
+// Until `most` archives or more, fewer than twice as many, are rewritten or removed; the rest comes with the next call.
+// An error is the first of those that came; what could be done beside it is done.
 Result<ArchiveUpkeep> tidy_archives(Store& store, Archive& archive, std::size_t most, Timestamp now);
 
 }  // namespace bartleby

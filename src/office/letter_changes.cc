@@ -90,9 +90,22 @@ Result<void> LetterChanges::remove(const Before& letter) {
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM lives WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, "DELETE FROM life_ids WHERE letter = $1", letter.seq));
   BARTLEBY_TRY(sql::execute(connection_, connection_.dialect().text_delete(), letter.seq));
+  const bool was_sent = letter.replays > 0 || letter.state == LetterState::kResolved;
+  if (was_sent && !office_mutant(OfficeMutant::kFirstPlaceForgotten)) BARTLEBY_TRY(remember_place(letter.seq));
   return sql::execute(connection_,
                       "DELETE FROM letters WHERE seq = $1 AND state = $2 AND replays = $3 AND version = $4", letter.seq,
                       static_cast<int>(letter.state), letter.replays, letter.version);
+}
+
+// What was sent of it may lie in a private lane and die there, or be handled there once more where somebody moves the
+// offsets back. That is a letter of its own then, but the same job.
+Result<void> LetterChanges::remember_place(std::int64_t letter) {
+  return sql::execute(connection_,
+                      "INSERT INTO first_places(lineage, consumer_group, job_partition, job_offset, removed_at)"
+                      " SELECT l.lineage, s.consumer_group, l.job_partition, l.job_offset, $2"
+                      " FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.seq = $1"
+                      " ON CONFLICT(lineage, consumer_group) DO UPDATE SET removed_at = excluded.removed_at",
+                      letter, ms(now_));
 }
 
 // Its bytes leave the archive's file too, by and by: office/archive_upkeep.h.

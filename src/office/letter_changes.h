@@ -76,6 +76,7 @@ class LetterChanges {
   Result<const Shelf*> shelf(std::int64_t id);
   Result<void> remove(const Before& letter);
   Result<void> leave_archive(std::int64_t letter);
+  Result<void> remember_place(std::int64_t letter);
   Result<void> update(const Before& letter, LetterState to, const ChangeOptions& options);
 
   Connection& connection_;

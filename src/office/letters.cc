@@ -95,7 +95,6 @@ Result<LetterPage> letter_page(Connection& connection, const Query& query, Times
   if (!facts) return std::unexpected(facts.error());
   LetterPage page;
   std::optional<LetterCursor> from = after;
-  std::size_t looked = 0;
   for (;;) {
     // One more than asked for tells whether there is a next page.
     const LetterSql sql = letter_sql(query, *facts, connection.dialect(), from, limit + 1);
@@ -107,7 +106,7 @@ Result<LetterPage> letter_page(Connection& connection, const Query& query, Times
         return page;
       }
       from = place;
-      ++looked;
+      ++page.looked;
       const auto has = has_headers(connection, place.seq, sql.headers);
       if (!has) return std::unexpected(has.error());
       if (!*has) continue;
@@ -117,7 +116,7 @@ Result<LetterPage> letter_page(Connection& connection, const Query& query, Times
     }
     if (places->size() <= limit) return page;
     // Of headers only words are known: the rest of a page that is hard to fill comes with the next.
-    if (looked < kMaxLooked) continue;
+    if (page.looked < kMaxLooked) continue;
     page.next = from;
     return page;
   }

@@ -26,6 +26,7 @@ constexpr Duration kCountLimit{1000};      // for how many there are besides
 struct LetterPage {
   std::vector<StoredLetter> letters;  // newest first
   std::optional<LetterCursor> next;   // absent: this is the last page; a page before it may be short, or empty
+  std::size_t looked = 0;             // letters that were looked at for it
 };
 
 struct LetterCount {

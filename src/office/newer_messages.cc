@@ -22,6 +22,7 @@ constexpr std::int64_t kOffsetsPerPart = 2000;
 struct Progress {
   Offset low, high;
   std::vector<Head> heads;
+  bool parked = false;  // above `low` some are finished and some are not, and which of them only the journal tells
 
   bool finished(const LogRecord& record) const {
     if (record.offset < low || record.offset >= high) return record.offset < low;
@@ -34,8 +35,11 @@ struct Progress {
 
 Progress progress_of(const CommittedOffset& at) {
   const DecodedMetadata said = decode_metadata(at.metadata, *at.offset);
+  const CommitMetadata& m = said.metadata;
   if (said.origin != MetadataOrigin::kOurs) return {*at.offset, *at.offset, {}};
-  return {*at.offset, said.metadata.high, said.metadata.heads};
+  // The heads leave out lanes whose first message has an entry in the journal: what waits there would look handled.
+  if (!m.check || m.check->count > 0) return {*at.offset, *at.offset, {}, m.high > *at.offset};
+  return {*at.offset, m.high, m.heads};
 }
 
 bool is_replay(const LogRecord& record) {
@@ -83,6 +87,7 @@ class LogLook {
       const auto progress = progress_in(tp, key.group);
       if (!progress) return std::unexpected(progress.error());
       if (!*progress) continue;  // it never finished anything
+      parked_ = parked_ || (*progress)->parked;
       to = std::max(to, (*progress)->high);
       groups.emplace(key.group, **progress);
     }
@@ -165,6 +170,9 @@ class LogLook {
                                 why_);
     if (cut_) found_.warnings.push_back(newer + "were looked for in the newest part of the log only");
     if (gone_) found_.warnings.push_back(newer + "may have been deleted from the log already");
+    if (parked_)
+      found_.warnings.push_back(newer +
+                                "were looked for below the first that waits for a retry only: there may be more");
   }
 
   Broker& broker_;
@@ -175,7 +183,7 @@ class LogLook {
   std::size_t records_ = 0, bytes_ = 0;  // of this partition
   std::size_t read_bytes_ = 0;
   std::map<std::pair<std::string, std::string>, Result<std::vector<CommittedOffset>>> commits_;
-  bool cut_ = false, gone_ = false;
+  bool cut_ = false, gone_ = false, parked_ = false;
   std::optional<Error> away_;
   std::vector<std::string> failed_;  // topics
   std::string why_;

@@ -46,6 +46,29 @@ LetterCause cause_of(OperationKind kind) {
   return kCauses[static_cast<std::size_t>(kind)];
 }
 
+bool can_be_done(OperationKind kind, LetterState state) {
+  // Archived letters are restored from their archive.
+  if (kind == OperationKind::kRestore && state == LetterState::kArchived) return false;
+  return next_state(state, cause_of(kind)).has_value();
+}
+
+// What the query asks for may be millions of letters, each of which would be left out.
+Result<void> check_states(const OperationRequest& request) {
+  constexpr std::array kDone = {"replayed", "discarded", "restored", "purged"};
+  std::string states;
+  for (std::size_t s = 0; s < kLetterStates; ++s) {
+    const bool asked_for = std::ranges::all_of(request.query->terms, [&](const QueryTerm& t) {
+      return t.field != QueryField::kState || (t.text == kLetterStateNames[s]) != t.negated;
+    });
+    if (!asked_for) continue;
+    if (can_be_done(request.kind, static_cast<LetterState>(s))) return {};
+    states += (states.empty() ? "" : " or ") + std::string(kLetterStateNames[s]);
+  }
+  if (states.empty()) return {};  // no letter is what the query asks for
+  return fail(ErrorCode::kInvalid, "letters that are " + states + " cannot be " +
+                                       kDone[static_cast<std::size_t>(request.kind)] + " by an operation");
+}
+
 class Planner {
  public:
   Planner(const OperationRequest& request, const ReadersOf& readers, const PlanLimits& limits)
@@ -74,6 +97,7 @@ class Planner {
       query.terms.push_back(std::move(term));
     }
     std::optional<LetterCursor> after;
+    std::size_t looked = 0;
     do {
       const auto page = letter_page(connection, query, now, after, kMaxPage);
       if (!page) return std::unexpected(page.error());
@@ -89,7 +113,15 @@ class Planner {
         return fail(ErrorCode::kTooLarge, "the selection has more than " + std::to_string(limits_.letters) +
                                               " letters; make it narrower, with since: and before:");
       after = page->next;
-    } while (after);
+      looked += page->looked;
+    } while (after && looked < limits_.looked_at);
+    if (!after) return {};
+    const std::string most = std::to_string(limits_.looked_at);
+    if (!request_.what_fits)
+      return fail(ErrorCode::kTooLarge, "more than " + most +
+                                            " letters would have to be looked at; make the selection narrower, with "
+                                            "state:, since: and before:");
+    report_.warnings.push_back("only the newest " + most + " letters were looked at");
     return {};
   }
 
@@ -250,9 +282,9 @@ class Planner {
   }
 
   void consider(const StoredLetter& letter) {
-    if (!next_state(letter.state, cause_of(request_.kind))) return exclude("it is " + std::string(name(letter.state)));
     if (request_.kind == OperationKind::kRestore && letter.state == LetterState::kArchived)
       return exclude("archived letters are restored from their archive");
+    if (!can_be_done(request_.kind, letter.state)) return exclude("it is " + std::string(name(letter.state)));
     if (letter.attempts < request_.min_attempts) return exclude("its retries are not exhausted");
     Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v,
                   {},         false};
@@ -333,7 +365,7 @@ Result<void> check(const OperationRequest& request, const PlanLimits& limits) {
   if (s.halt.percent > 100) return bad("halt at so many percent: 0 to 100");
   if (s.halt.of == 0) return bad("halt needs a number of outcomes to judge by: at least 1");
   if (s.undo < Duration(0) || s.undo > limits.max_undo) return bad("undo is at most a year");
-  return {};
+  return request.query ? check_states(request) : Result<void>();
 }
 
 }  // namespace
@@ -345,6 +377,7 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
   const bool in_log = request.look_in_log && from.finished;
   // Read in one snapshot and written in a transaction of its own: nobody waits while a large plan is put together.
   const auto read = store.read([&](Connection& connection) -> Result<void> {
+    connection.limit_time(limits.time);
     BARTLEBY_TRY(planner.select(connection, now));
     planner.put_in_order();
     BARTLEBY_TRY(planner.try_edit(connection));
@@ -355,7 +388,10 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
   if (in_log) {
     // The log before the letters: a message that dies in between is known as dead, not taken for handled.
     const FinishedMessages finished = from.finished(planner.oldest_letters());
-    BARTLEBY_TRY(store.read([&](Connection& connection) { return planner.mark_conflicts(connection, finished); }));
+    BARTLEBY_TRY(store.read([&](Connection& connection) {
+      connection.limit_time(limits.time);
+      return planner.mark_conflicts(connection, finished);
+    }));
   }
   OperationSettings settings = request.settings;
   if (planner.unanswered()) settings.canary = 0;  // it would be awaited in vain

@@ -52,6 +52,8 @@ struct PlanSources {
 struct PlanLimits {
   std::size_t ids = 10000;
   std::size_t letters = 1000000;
+  std::size_t looked_at = 2000000;  // letters, those that are left out included
+  Duration time{120000};            // for what a plan reads; as long it keeps others from a connection
   // What of a value may be shown to people; absent: all of it.
   std::function<Bytes(const Bytes& value)> shown{};
   std::uint32_t max_replays = 5;     // the loop guard: who came back so often is not sent again
@@ -63,7 +65,8 @@ struct PlanLimits {
   bool lanes = true;                     // workers know who signs: private lanes may be used
 };
 
-// A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters.
+// A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters, or too
+// many to look at.
 Result<Operation> plan_operation(Store& store, const OperationRequest& request, const PlanSources& from,
                                  const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now);
 

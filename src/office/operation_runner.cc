@@ -240,8 +240,10 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running&, const TakeLetter
 RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const SendLetters& c) {
   death_point("operation.taken");
   const auto refused = [](const Error& error) { return CommandDone{CommandDone::Result::kRefused, error.message}; };
-  const auto partitions = [this](const std::string& topic) {
+  // A broker that does not answer is asked again: by their keys letters may come to other partitions than they were in.
+  const auto partitions = [this](const std::string& topic) -> Result<std::int32_t> {
     const auto there = broker_.describe(topic);
+    if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
     return there ? there->partitions : 0;
   };
   const auto batch = replay_batch(store_, seq, c.from, c.to, options_.key, partitions);

@@ -64,7 +64,9 @@ class Packing {
     record.topic = row.is_null(2) ? "" : row.text(2);
     // A topic that has fewer partitions now keeps the order of keys only if the key decides.
     const Partition first(static_cast<std::int32_t>(row.integer(7)));
-    if (first.v < partitions_of(record.topic)) record.partition = first;
+    const auto partitions = partitions_of(record.topic);
+    if (!partitions) return std::unexpected(partitions.error());
+    if (first.v < *partitions) record.partition = first;
     record.key = std::move(payload->key);
     record.value = std::move(payload->value);
     if (edit) {
@@ -89,7 +91,7 @@ class Packing {
             row.text(11),     timestamp_ms(row.integer(row.is_null(8) ? 9 : 8))};
   }
 
-  std::int32_t partitions_of(const std::string& topic) {
+  Result<std::int32_t> partitions_of(const std::string& topic) {
     const auto known = asked_.find(topic);
     return known != asked_.end() ? known->second : asked_.emplace(topic, partitions_(topic)).first->second;
   }
@@ -97,7 +99,7 @@ class Packing {
   ReplayBatch& batch_;
   const OfficeKey& key_;
   const PartitionsOf& partitions_;
-  std::map<std::string, std::int32_t> asked_;
+  std::map<std::string, Result<std::int32_t>> asked_;
   std::size_t bytes_ = 0;
 };
 

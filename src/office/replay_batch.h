@@ -24,8 +24,8 @@ struct ReplayBatch {
   std::map<std::string, std::uint64_t> dlqs;  // how many of them are of which
 };
 
-// How many partitions a topic has; 0: there is no such topic.
-using PartitionsOf = std::function<std::int32_t(const std::string& topic)>;
+// How many partitions a topic has; 0: there is no such topic. An error is that of the batch.
+using PartitionsOf = std::function<Result<std::int32_t>(const std::string& topic)>;
 
 // Of the items [from, to) those that are taken. `partitions` is asked once for each topic.
 Result<ReplayBatch> replay_batch(Store& store, std::int64_t seq, std::int64_t from, std::int64_t to,

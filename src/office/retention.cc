@@ -20,6 +20,8 @@ constexpr std::size_t kSlice = 500;
 constexpr int kSlices = 200;                // of one dlq in one round: the rest comes with the next
 constexpr std::int64_t kItemSlice = 10000;  // of an operation that is forgotten
 constexpr std::size_t kArchivesAtOnce = 100;
+constexpr std::int64_t kPlaceSlice = 10000;
+constexpr Duration kPlacesKept{std::chrono::hours(24 * 30)};  // of first lives: what was sent has died by then
 constexpr Duration kLease{std::chrono::minutes(10)};
 
 struct Ended {
@@ -185,7 +187,16 @@ Result<std::size_t> forget_operations(Store& store, Timestamp before, int most, 
 
 namespace {
 
-// Of letters and operations.
+Result<void> forget_places(Store& store, Timestamp now) {
+  return store.write([&](Connection& connection) {
+    return sql::execute(connection,
+                        "DELETE FROM first_places WHERE (lineage, consumer_group) IN (SELECT lineage, consumer_group"
+                        " FROM first_places WHERE removed_at <= $1 ORDER BY removed_at LIMIT $2)",
+                        ms(now - kPlacesKept), kPlaceSlice);
+  });
+}
+
+// Of letters, of operations, and of places of first lives.
 Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations, Timestamp now,
                        RetentionReport& report) {
   std::vector<DlqState> dlqs;
@@ -209,7 +220,7 @@ Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Du
   const auto forgotten = forget_operations(store, now - operations, kSlices, kItemSlice, now);
   if (!forgotten) return std::unexpected(forgotten.error());
   report.operations = *forgotten;
-  return {};
+  return forget_places(store, now);
 }
 
 }  // namespace

@@ -145,7 +145,9 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
     if (!taken) return std::unexpected(taken.error());
     if (*taken) return {};
   }
-  auto inserted = insert(connection, arrival, letter.id, seq);
+  const auto job = first_place(connection, letter);
+  if (!job) return std::unexpected(job.error());
+  auto inserted = insert(connection, arrival, *job, letter.id, seq);
   if (!inserted) return std::unexpected(inserted.error());
   if (*inserted) {
     ++report_.stored;
@@ -169,14 +171,15 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
   }
   // Offsets are used again when a topic is made anew; two letters must not become one.
   const std::string id = id_by_place(cluster_, {dlq.topic, letter.dlq.partition}, letter.dlq.offset, letter.died_at);
-  inserted = insert(connection, arrival, id, seq);
+  inserted = insert(connection, arrival, *job, id, seq);
   if (!inserted) return std::unexpected(inserted.error());
   ++(*inserted ? report_.incidents : report_.duplicates);
   return {};
 }
 
 // Answers with false where the id is taken.
-Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, const std::string& id, std::int64_t seq) {
+Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, Place job, const std::string& id,
+                            std::int64_t seq) {
   const StoredLetter& l = arrival.letter;
   const Timestamp died = believable(l.died_at, now_);
   const auto shelf = shelf_of(connection, l, nullptr);
@@ -202,7 +205,7 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, cons
       row << l.origin->partition.v << l.origin->offset.v;
     else
       row << std::nullopt << std::nullopt;
-    row << l.job.partition.v << l.job.offset.v << stored(l.timestamp);
+    row << job.partition.v << job.offset.v << stored(l.timestamp);
     if (l.key)
       row << Blob{*l.key};
     else
@@ -235,6 +238,18 @@ Result<Shelf> TakeIn::shelf_of(Connection& connection, const StoredLetter& lette
   if (*shelf) return std::move(**shelf);
   ++report_.overflowed;
   return earlier != nullptr ? earlier->shelf : shelves_.overflow(connection, label, cluster_);
+}
+
+// Of a later life whose letter was removed: offsets of a private lane are not those of its source, and by them it would
+// be another job, and stand elsewhere in the order of its key.
+Result<Place> TakeIn::first_place(Connection& connection, const StoredLetter& letter) {
+  if (letter.replays == 0) return letter.job;
+  const auto found = sql::one(
+      connection, "SELECT job_partition, job_offset FROM first_places WHERE lineage = $1 AND consumer_group = $2",
+      [](Rows& row) { return Place{Partition(static_cast<std::int32_t>(row.integer(0))), Offset(row.integer(1))}; },
+      letter.lineage, letter.shelf.group);
+  if (!found) return std::unexpected(found.error());
+  return found->value_or(letter.job);
 }
 
 // The letter of its lineage and group: the one of the life before it, or else one that has gone on.
@@ -333,16 +348,16 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
   BARTLEBY_TRY(sql::execute(
       connection,
-      "UPDATE letters SET state = $21, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
-      " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, timestamp = $11,"
-      " size = $12, payload_hash = $13, payload_life = $2, instance = $14, error_type = $15, error_message = $16,"
-      " first_failure_at = $17, died_at = $18, changed_at = $19, key_hash = $20, dialect = $22, undo_until = NULL"
+      "UPDATE letters SET state = $20, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
+      " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, size = $11,"
+      " payload_hash = $12, payload_life = $2, instance = $13, error_type = $14, error_message = $15,"
+      " first_failure_at = $16, died_at = $17, changed_at = $18, key_hash = $19, dialect = $21, undo_until = NULL"
       " WHERE seq = $1",
       old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
       l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
-      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, stored(l.timestamp), l.size, Blob{hash_of(bytes)},
-      l.instance, l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_),
-      key_hash(arrival.payload), static_cast<int>(to), l.dialect));
+      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.size, Blob{hash_of(bytes)}, l.instance,
+      l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_), key_hash(arrival.payload),
+      static_cast<int>(to), l.dialect));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
                             Blob{l.key ? std::string_view(*l.key) : std::string_view()}));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));

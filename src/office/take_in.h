@@ -65,10 +65,12 @@ class TakeIn {
  private:
   Result<void> move_position(Connection& connection, const IntakeBatch& batch);
   Result<void> take(Connection& connection, const TopicPartition& dlq, const Arrival& arrival, std::int64_t seq);
-  Result<bool> insert(Connection& connection, const Arrival& arrival, const std::string& id, std::int64_t seq);
+  Result<bool> insert(Connection& connection, const Arrival& arrival, Place job, const std::string& id,
+                      std::int64_t seq);
   Result<bool> take_life(Connection& connection, const Arrival& arrival);
   Result<bool> take_late(Connection& connection, const LetterRow& row, const Arrival& arrival);
   Result<void> bring_back(Connection& connection, const LetterRow& row, const Arrival& arrival);
+  static Result<Place> first_place(Connection& connection, const StoredLetter& letter);
   Result<std::optional<LetterRow>> other_life(Connection& connection, const StoredLetter& letter);
   Result<Shelf> shelf_of(Connection& connection, const StoredLetter& letter, const LetterRow* earlier);
 

@@ -39,7 +39,9 @@ Result<bool> was_deleted(const Services& services, const Consumer& consumer, con
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     const auto lines = audit_page(connection, id, std::nullopt, 1);
     if (!lines) return std::unexpected(lines.error());
-    deleted = !lines->empty() && lines->front().action == name(LetterCause::kPurge);
+    // Of a job that was delivered after all only the letter has gone, by retention for one.
+    deleted = !lines->empty() && lines->front().action == name(LetterCause::kPurge) &&
+              lines->front().from != name(LetterState::kResolved);
     return {};
   });
   if (!read) return std::unexpected(read.error());

@@ -32,8 +32,9 @@ View view_of(const Services& services, const Request& request) {
 
 json::object letter_json(const StoredLetter& l, const std::string& issue, const View& view) {
   json::object origin{{"cluster", l.shelf.cluster}, {"topic", l.shelf.topic}};
-  origin["partition"] = l.origin ? json::value(l.origin->partition.v) : json::value(nullptr);
-  origin["offset"] = l.origin ? json::value(l.origin->offset.v) : json::value(nullptr);
+  // Of the first life, as the topic is: a later one may have lain in a private lane.
+  origin["partition"] = l.origin ? json::value(l.job.partition.v) : json::value(nullptr);
+  origin["offset"] = l.origin ? json::value(l.job.offset.v) : json::value(nullptr);
   origin["timestamp"] = json_time(l.timestamp);
   if (view.payload) origin["key"] = l.key ? json_bytes(Bytes(std::string_view(*l.key))) : json::value(nullptr);
   origin["size"] = l.size;

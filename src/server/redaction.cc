@@ -83,7 +83,13 @@ bool Redaction::hides(std::string_view name) const {
   constexpr std::string_view kHeader = "header.";
   if (name.starts_with(kHeader))
     return std::ranges::find(headers_, lower(name.substr(kHeader.size()))) != headers_.end();
-  return !json_.empty() && hides(steps_of(name));
+  if (json_.empty() || !name.starts_with('/')) return false;
+  // What hides an object hides all that is in it.
+  const Steps path = steps_of(name);
+  for (Steps above;; above.push_back(path[above.size()])) {
+    if (hides(above)) return true;
+    if (above.size() == path.size()) return false;
+  }
 }
 
 bool Redaction::redact(JsonTree& node, Steps& path) const {

@@ -29,7 +29,8 @@ class Redaction {
   Headers headers(Headers headers) const;
   // The value with what the rules hide replaced; the very bytes where they hide nothing of it.
   Bytes value(const Bytes& value) const;
-  bool hides(std::string_view name) const;  // `header.x`, or a pointer into a JSON value
+  // `header.x`, or a pointer into a JSON value: of what is hidden, or of something in it.
+  bool hides(std::string_view name) const;
 
  private:
   using Steps = std::vector<std::string>;

@@ -192,6 +192,32 @@ TEST_P(StoreArchives, ADamagedArchiveThatLettersLeaveIsLeftAloneAndTold) {
   EXPECT_EQ(files_.files.size(), 2U);
 }
 
+TEST_P(StoreArchives, AnArchiveThatCannotBeRewrittenForLackOfRoomDoesNotKeepFilesFromBeingDeleted) {
+  const auto [first, second] = two_archives();
+  change(letter(3).letter.id, LetterCause::kPurge);
+  for (const std::int64_t n : {4, 5}) change(letter(n).letter.id, LetterCause::kPurge);
+  write([&](Connection& connection) { return leave_files(connection, "arc_1"); });
+  files_.files["arc_1.jsonl.zst"] = "left over";
+  files_.no_room = true;
+  EXPECT_FALSE(keep_tidy(store(), files_, keep(30 * kDay), kKeepOperations, "a", now_));
+  EXPECT_EQ(only_archive(), first) << "the other is removed";
+  EXPECT_EQ(files_.files.size(), 2U);
+  EXPECT_TRUE(files_.files.contains(first + ".jsonl.zst"));
+  files_.no_room = false;
+  EXPECT_EQ(tidy(keep(30 * kDay)).rewritten, 1U);
+}
+
+TEST_P(StoreArchives, ADamagedArchiveHoldsUpNoOther) {
+  const auto [first, second] = two_archives();
+  files_.files[first + ".jsonl.zst"].back() ^= 1;
+  for (const std::int64_t n : {3, 4}) change(letter(n).letter.id, LetterCause::kPurge);
+  const auto done = tidy_archives(store(), files_, 1, now_);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->damaged, std::vector<std::string>{first});
+  EXPECT_EQ(done->rewritten, 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM archives_left"), 1);
+}
+
 TEST_P(StoreArchives, WhatCannotBeWrittenStaysInTheStore) {
   take_in_three();
   now_ += 31 * kDay;

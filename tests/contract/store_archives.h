@@ -14,7 +14,7 @@ namespace bartleby::contract {
 class Files : public Archive {
  public:
   Result<void> put(const std::string& name, std::string_view bytes) override {
-    if (full) return fail(ErrorCode::kUnavailable, "the disk is full");
+    if (full || no_room) return fail(ErrorCode::kUnavailable, "the disk is full");
     if (putting) putting();
     files[name] = bytes;
     return {};
@@ -35,7 +35,7 @@ class Files : public Archive {
   }
 
   std::map<std::string, std::string> files;
-  bool full = false;
+  bool full = false, no_room = false;            // nothing can be done; nothing can be written
   std::string stuck;                             // a name that cannot be removed
   std::function<void()> putting, got, removing;  // before a file is there; after one was read; after one was removed
 };
@@ -68,6 +68,22 @@ class StoreArchives : public StoreContract {
     odd_ = odd.payload;
     take_in({letter(1), odd, letter(3)});
     for (const std::int64_t n : {1, 2, 3}) seqs_[n] = get(letter(n).letter.id).seq;
+  }
+
+  // Of letters 1 to 3, and of 4 and 5.
+  std::pair<std::string, std::string> two_archives() {
+    constexpr Duration kMonth{std::chrono::hours(24 * 31)};
+    const RuleOf rule = [keep = kMonth - Duration(1)](const std::string&) {
+      return DlqRule{DlqClass::kNormal, keep, Then::kArchive};
+    };
+    take_in_three();
+    now_ += kMonth;
+    tidy(rule);
+    take_in({letter(4), letter(5)});
+    now_ += kMonth;
+    tidy(rule);
+    const std::string both = text("SELECT id FROM archives ORDER BY seq");
+    return {both.substr(0, both.find(' ')), both.substr(both.find(' ') + 1)};
   }
 
   Files files_;

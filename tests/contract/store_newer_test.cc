@@ -28,12 +28,35 @@ TEST_P(StoreNewerMessages, WhatWaitsInAnOpenLaneIsNotHandledAndWhatIsBesideItIs)
   messages(20, 10);
   CommitMetadata said;
   said.high = Offset(19);
+  said.check = JournalCheck{};
   said.heads = {{Offset(10), lane_of("customer-0")}, {Offset(14), lane_of("customer-4")}};
   commit(10, encode_metadata(said, Offset(10)));
   const Operation operation = planned();
   EXPECT_EQ(operation.report.order_conflicts, 7) << "all but 0 and 4, which wait, and 9, which is not reached";
   const auto found = marked(operation);
   for (const std::int64_t n : {0, 4, 9}) EXPECT_EQ(std::ranges::count(found, letter(n).letter.id), 0) << n;
+}
+
+TEST_P(StoreNewerMessages, WhatIsParkedOrHeldBehindItIsNotHandledThoughNoHeadNamesIt) {
+  messages(30, 10);
+  CommitMetadata said;  // as the engine writes it: 10 has its entry in the journal, so its lane is no head
+  said.high = Offset(30);
+  said.check = JournalCheck{1, 4711};
+  commit(10, encode_metadata(said, Offset(10)));
+  const std::vector<std::string> told{
+      "newer messages of the same keys were looked for below the first that waits for a retry only: there may be more"};
+  const Operation operation = planned();
+  EXPECT_EQ(operation.report.order_conflicts, 0) << "10 is parked, 20 waits behind it; of the others nobody knows";
+  EXPECT_EQ(operation.report.warnings, told);
+  said.check = std::nullopt;
+  commit(10, encode_metadata(said, Offset(10)));
+  EXPECT_EQ(planned().report.warnings, told) << "nothing is said of the journal";
+  said.high = Offset(11);
+  said.check = JournalCheck{1, 4711};
+  commit(11, encode_metadata(said, Offset(11)));
+  const Operation reached = planned();
+  EXPECT_EQ(reached.report.order_conflicts, 1) << "10 was handled";
+  EXPECT_TRUE(reached.report.warnings.empty()) << "nothing is left out";
 }
 
 TEST_P(StoreNewerMessages, AReplayIsNoNewerMessage) {

@@ -33,12 +33,16 @@ class DyingBroker : public Broker {
  public:
   explicit DyingBroker(Broker& inside) : inside_(inside) {}
   std::function<void(bool after)> at_write = [](bool) {};
+  std::optional<Error> describes_with;  // instead of an answer
 
   Result<std::unique_ptr<Member>> join(const GroupSpec& spec) override { return inside_.join(spec); }
   Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>& wanted) override {
     return inside_.ensure_topics(wanted);
   }
-  Result<TopicSpec> describe(const std::string& topic) override { return inside_.describe(topic); }
+  Result<TopicSpec> describe(const std::string& topic) override {
+    if (describes_with) return std::unexpected(*describes_with);
+    return inside_.describe(topic);
+  }
   Result<std::vector<CommittedOffset>> group_offsets(const std::string& group,
                                                      const std::vector<std::string>& topics) override {
     return inside_.group_offsets(group, topics);

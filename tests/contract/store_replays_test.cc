@@ -1,6 +1,7 @@
 // Replays, edits and selections at the edges where other tools have lost, doubled or hidden letters.
 #include "base/random.h"
 #include "office/operation_steps.h"
+#include "tests/contract/store_archives.h"
 #include "tests/contract/store_operations.h"
 
 namespace bartleby::contract {
@@ -90,6 +91,91 @@ TEST_P(StoreOperations, ALetterThatWasTakenBackAndDiesLateIsOneLetter) {
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 0);
 }
 
+TEST_P(StoreOperations, ALetterThatWasTakenBackAndDeletedAndDiesLateIsTheJobThatItWas) {
+  letters(7);
+  const std::string id = letter(5).letter.id;
+  const Operation operation = started(of_ids({id}));
+  run(operation);
+  ASSERT_TRUE(operations().cancel(operation.id, kAnn));
+  ASSERT_TRUE(change_letters(store(), kAnn, now_, [&](LetterChanges& changes) -> Result<void> {
+    const auto taken = take_back(changes, get(id), now_);
+    EXPECT_TRUE(taken && taken->has_value());
+    return {};
+  }));
+  change(id, LetterCause::kDiscard);
+  change(id, LetterCause::kPurge);
+  const auto at_job = [&](std::int64_t offset) {
+    std::string found;
+    read([&](Connection& connection) -> Result<void> {
+      const auto one = letter_of_job(connection, "orders/billing", {Partition(0), Offset(offset)});
+      if (!one) return std::unexpected(one.error());
+      if (*one) found = (*one)->id;
+      return {};
+    });
+    return found;
+  };
+  ASSERT_EQ(at_job(5), "");
+  // In the lane it was the message 2: that is the offset of another job of the source.
+  const auto dies = [&](std::uint32_t replays) {
+    Arrival late = letter(5, replays);
+    late.letter.shelf.topic = "orders.replay.billing";
+    late.letter.origin = late.letter.job = Place{Partition(0), Offset(2)};
+    EXPECT_EQ(take_in({late}).stored, 1U);
+    return late.letter.id;
+  };
+  const std::string second = dies(1);
+  EXPECT_EQ(at_job(5), second);
+  EXPECT_EQ(at_job(2), letter(2).letter.id);
+  EXPECT_EQ(text("SELECT s.topic FROM letters l JOIN shelves s ON s.id = l.shelf WHERE l.job_offset = 5"), "orders");
+  // Removed once more, and dying once more, it is the same job still, for thirty days.
+  change(second, LetterCause::kDiscard);
+  change(second, LetterCause::kPurge);
+  EXPECT_EQ(at_job(5), "");
+  const std::string third = dies(2);
+  EXPECT_EQ(at_job(5), third);
+  EXPECT_EQ(number("SELECT count(*) FROM first_places"), 1);
+  Files files;
+  const auto tidy = [&](Duration later) {
+    const auto kept = keep_tidy(
+        store(), files, [](const std::string&) { return DlqRule{}; }, Duration(std::chrono::hours(24 * 90)), "office",
+        now_ + later);
+    EXPECT_TRUE(kept) << kept.error().message;
+  };
+  tidy(Duration(std::chrono::hours(24 * 29)));
+  EXPECT_EQ(number("SELECT count(*) FROM first_places"), 1);
+  tidy(Duration(std::chrono::hours(24 * 31)));
+  EXPECT_EQ(number("SELECT count(*) FROM first_places"), 0);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, ALetterThatCameBackKeepsThePlaceAndTheTimeOfItsFirstLife) {
+  letters(1);
+  const StoredLetter first = get(letter(0).letter.id);
+  run(started(of_ids({first.id})));
+  Arrival back = letter(0, 1);
+  back.letter.timestamp = *first.timestamp + Duration(5000);  // its record in the lane is younger
+  ASSERT_EQ(take_in({back}).came_back, 1U);
+  EXPECT_EQ(get(first.id).job, first.job);
+  EXPECT_EQ(get(first.id).timestamp, first.timestamp);
+}
+
+TEST_P(StoreOperations, ABrokerThatCannotTellThePartitionsIsAskedAgainAndLettersGoWhereTheyWere) {
+  letters(10);
+  const Operation operation = started(request(OperationKind::kReplay));
+  DyingBroker broker(cluster_);
+  broker.describes_with = fail(ErrorCode::kUnavailable, "away").error();
+  OperationRunner runner(broker, store(), log_, clock_, {.key = kKey});
+  runner.run_until_idle();
+  EXPECT_TRUE(replays_in("orders").empty());
+  EXPECT_GT(runner.counts().failures, 0U);
+  broker.describes_with.reset();
+  clock_.passed += Duration(60000);
+  runner.run_until_idle();
+  EXPECT_EQ(replays_in("orders").size(), 10U);
+  EXPECT_EQ(cluster_.log_range({"orders", Partition(1)})->second, Offset(0)) << "some went by their keys";
+  EXPECT_EQ((*operations().get(operation.id))->with(ItemResult::kSkipped), 0);
+}
+
 TEST_P(StoreOperations, OfMoreLettersThanOneOperationTakesItTakesWhatFits) {
   letters(5);
   OperationsOptions few = options();
@@ -101,6 +187,46 @@ TEST_P(StoreOperations, OfMoreLettersThanOneOperationTakesItTakesWhatFits) {
   ASSERT_TRUE(planned) << planned.error().message;
   EXPECT_EQ(planned->letters, 3);
   EXPECT_EQ(planned->report.warnings.size(), 1U);
+}
+
+TEST_P(StoreOperations, AQueryForStatesThatItCannotBeDoneToIsRefusedAtOnce) {
+  letters(1);
+  const auto why = [&](OperationKind kind, std::string_view query) {
+    const auto planned = operations().plan(request(kind, query), kAnn);
+    if (planned) return std::string("planned");
+    EXPECT_EQ(planned.error().code, ErrorCode::kInvalid);
+    return planned.error().message;
+  };
+  EXPECT_EQ(why(OperationKind::kRestore, "state:open"), "letters that are open cannot be restored by an operation");
+  EXPECT_EQ(why(OperationKind::kRestore, "state:archived"),
+            "letters that are archived cannot be restored by an operation");
+  EXPECT_EQ(why(OperationKind::kReplay, "-state:open -state:replaying -state:archived"),
+            "letters that are resolved or discarded cannot be replayed by an operation");
+  EXPECT_EQ(why(OperationKind::kReplay, "-state:archived"), "planned");
+  EXPECT_EQ(why(OperationKind::kReplay, "state:open state:resolved"), "planned") << "it finds nothing";
+  EXPECT_EQ(plan(of_ids({letter(0).letter.id})).letters, 1);
+}
+
+TEST_P(StoreOperations, LettersThatAreLeftOutCountAgainstWhatAPlanLooksAt) {
+  const auto many = static_cast<std::int64_t>(2 * kMaxPage);
+  letters(many);
+  OperationsOptions few = options();
+  few.limits.looked_at = kMaxPage;
+  OperationRequest r = request(OperationKind::kReplay);
+  r.min_attempts = 1000;
+  const auto refused = Operations(store(), clock_, few).plan(r, kAnn);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+  EXPECT_TRUE(refused.error().message.starts_with("more than 500 letters would have to be looked at"));
+  r.what_fits = true;
+  const auto fits = Operations(store(), clock_, few).plan(r, kAnn);
+  ASSERT_TRUE(fits) << fits.error().message;
+  EXPECT_EQ(fits->report.excluded, (std::vector<Excluded>{{"its retries are not exhausted", kMaxPage}}));
+  EXPECT_EQ(fits->report.warnings, std::vector<std::string>{"only the newest 500 letters were looked at"});
+  few.limits.looked_at = 2 * kMaxPage;
+  EXPECT_TRUE(Operations(store(), clock_, few).plan(r, kAnn)->report.warnings.empty()) << "all of them";
+  few.limits.time = Duration(0);
+  EXPECT_EQ(Operations(store(), clock_, few).plan(r, kAnn).error().code, ErrorCode::kTooLarge) << "it takes too long";
 }
 
 TEST_P(StoreOperations, WhatIsResolvedAlreadyIsNeverSentAgain) {

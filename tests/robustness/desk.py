@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from api import Events, claimed, letters_found, send, served  # noqa: E402
-from processes import Bartleby, run_checks, wait_for  # noqa: E402
+from processes import Bartleby, audit_is_good, run_checks, wait_for  # noqa: E402
 
 REJECT = '{"outcome": "reject", "error": {"type": "Boo", "message": "number 17"}}'
 
@@ -105,8 +105,9 @@ def letters_and_issues(program):
         assert told == [("resolve", "muted", "resolved", ""), ("mute", "new", "muted", "known")], told
         for begin in ("", "?from=1", "?from=2", "?from=3"):
             assert api.call("GET", "/api/v1/audit:verify" + begin)[1] == {"good": True, "lines": 2}, begin
-        for wrong in ("0", "-1", "x", "9" * 30):
-            assert api.call("GET", f"/api/v1/audit:verify?from={wrong}")[0] == 400, wrong
+        for wrong in ("0", "-1", "x", "9" * 30, "4", str(2**63 - 1)):
+            status, refused = api.call("GET", f"/api/v1/audit:verify?from={wrong}")
+            assert status == 400 and [error["pointer"] for error in refused["errors"]] == ["from"], (wrong, refused)
 
         # Another letter of it brings it back.
         die(api, b"x", key="again")
@@ -357,11 +358,45 @@ class ManyLines(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Leaving(http.server.BaseHTTPRequestHandler):
+    """A server that lists three letters: one is purged before it is asked for, one archived before its value is."""
+
+    def do_GET(self):
+        path = self.path.partition("?")[0].removeprefix("/api/v1/letters")
+        letter = {"id": path[1:], "origin": {"key": "k", "headers": []}, "preview": None if path == "/here" else "x"}
+        answers = {"": {"items": [{"id": "purged"}, {"id": "archived"}, {"id": "here"}], "next": None,
+                        "count": {"value": 3, "exact": True}}, "/archived": letter, "/here": letter}
+        status = 200 if path in answers else 410 if path == "/archived/value" else 404
+        body = json.dumps(answers.get(path, {"title": "Gone", "detail": "gone", "status": status})).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def an_export_leaves_out_what_goes_meanwhile(program):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaving) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_address[1]}"
+        done = subprocess.run([program, "letters", "export", "--server", at], capture_output=True, text=True,
+                              timeout=30, check=False)
+        server.shutdown()
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["here"], done
+    assert done.returncode == 6 and "1 letter\n2 letters left out: purged or archived meanwhile" in done.stderr, done
+
+
 def people_see_how_far_it_has_come(program):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), ManyLines) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         out, told = watched(program, server.server_address[1], "audit", "verify")
         server.shutdown()
+    # So do these tests: what is wrong in the last part is not overlooked.
+    parts = {"": {"good": True, "next": 50001}, "?from=50001": {"good": False}}
+    assert not audit_is_good(lambda path: parts[path.removeprefix("/api/v1/audit:verify")])
     assert out == "120 000 lines, all as they were written\n", out
     assert told == "".join(f"\r\x1b[K{text}" for text in ("50 000 lines are as they were written",
                                                          "100 000 lines are as they were written", "")), told
@@ -470,7 +505,8 @@ def what_a_group_never_wanted_is_no_lag(program):
 
 def main():
     return run_checks([letters_and_issues, about_itself, health_of_letters_and_store, jobs, jobs_of_long_names, events,
-                       streams, commands, people_see_how_far_it_has_come, what_a_group_never_wanted_is_no_lag],
+                       streams, commands, people_see_how_far_it_has_come, an_export_leaves_out_what_goes_meanwhile,
+                       what_a_group_never_wanted_is_no_lag],
                       pathlib.Path(sys.argv[1]).resolve())
 
 

@@ -138,22 +138,23 @@ void OfficeChecker::replayed(const TopicPartition& tp, const LogRecord& record) 
 // ---- The store after a transaction -------------------------------------------------------------------
 
 Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::vector<AuditEntry>& lines) {
-  BARTLEBY_TRY(
-      sql::each(connection,
-                "SELECT l.seq, l.id, l.state, l.version, l.replays, l.dialect, s.dlq, l.dlq_partition, l.dlq_offset,"
-                " l.lineage, s.consumer_group"
-                " FROM letters l JOIN shelves s ON s.id = l.shelf",
-                [&](Rows& r) {
-                  picture.letters[r.integer(0)] = {r.text(1),
-                                                   static_cast<LetterState>(r.integer(2)),
-                                                   r.integer(3),
-                                                   static_cast<std::uint32_t>(r.integer(4)),
-                                                   r.text(5),
-                                                   {r.text(6), Partition(static_cast<std::int32_t>(r.integer(7)))},
-                                                   Offset(r.integer(8)),
-                                                   r.text(9),
-                                                   r.text(10)};
-                }));
+  BARTLEBY_TRY(sql::each(
+      connection,
+      "SELECT l.seq, l.id, l.state, l.version, l.replays, l.dialect, s.dlq, l.dlq_partition, l.dlq_offset,"
+      " l.lineage, s.consumer_group, l.job_partition, l.job_offset"
+      " FROM letters l JOIN shelves s ON s.id = l.shelf",
+      [&](Rows& r) {
+        picture.letters[r.integer(0)] = {r.text(1),
+                                         static_cast<LetterState>(r.integer(2)),
+                                         r.integer(3),
+                                         static_cast<std::uint32_t>(r.integer(4)),
+                                         r.text(5),
+                                         {r.text(6), Partition(static_cast<std::int32_t>(r.integer(7)))},
+                                         Offset(r.integer(8)),
+                                         r.text(9),
+                                         r.text(10),
+                                         {Partition(static_cast<std::int32_t>(r.integer(11))), Offset(r.integer(12))}};
+      }));
   BARTLEBY_TRY(
       sql::each(connection, "SELECT id FROM life_ids", [&](Rows& r) { arrived_.insert(std::string(r.view(0))); }));
   BARTLEBY_TRY(look_at_archives(connection, picture));
@@ -295,6 +296,12 @@ void OfficeChecker::check_arrival(const Picture& before, const Letter& letter) {
     if (letter.replays > 0 && other.id != letter.id && other.lineage == letter.lineage && other.group == letter.group &&
         now_.letters.contains(seq))
       broken("one message is two letters: " + letter.id + " and " + other.id);
+  // Where the letter of the first life was removed, that of a later one is the same job.
+  if (letter.replays == 0) jobs_[{letter.lineage, letter.group}] = letter.job;
+  if (const auto job = jobs_.find({letter.lineage, letter.group}); job != jobs_.end()) {
+    if (letter.replays > 0) coverage_.saw(OfficeSeen::kLaterLifeAlone);
+    if (job->second != letter.job) broken("another job than its first life was: " + letter.id);
+  }
   // One that was purged and written again is a new one with the old name.
   if (!arrived_.insert(letter.id).second)
     std::erase_if(sent_, [&](const auto& one) {

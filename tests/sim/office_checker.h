@@ -63,6 +63,7 @@ class OfficeChecker {
     TopicPartition dlq;
     Offset at;
     std::string lineage, group;
+    Place job;
     bool operator==(const Letter&) const = default;
   };
   struct Op {
@@ -168,6 +169,7 @@ class OfficeChecker {
   std::set<TopicPartition> anew_;
   std::set<std::string> written_, arrived_;
   std::map<std::string, std::pair<Offset, std::string>> origins_;      // first lives and their letters, by lineage
+  std::map<std::pair<std::string, std::string>, Place> jobs_;          // of first lives that arrived: lineage, group
   std::map<std::pair<std::string, std::uint32_t>, std::string> sent_;  // letter and life: the operation
   std::set<std::pair<std::string, std::uint32_t>> sent_before_;        // its letter was purged and written again since
   std::map<std::tuple<std::string, std::string, std::string>, Offset> last_sent_;  // operation, topic, key: the origin

@@ -37,6 +37,15 @@ def wait_for(what, predicate, seconds=30.0):
     raise AssertionError(f"waited {seconds} s in vain for {what}")
 
 
+def audit_is_good(get):
+    """Whether every line of the audit follows from the one before it; `get(path)` answers for a part of them."""
+    path = "/api/v1/audit:verify"
+    verdict = get(path)
+    while verdict["good"] and "next" in verdict:
+        verdict = get(f"{path}?from={verdict['next']}")
+    return verdict["good"]
+
+
 class Bartleby:
     """One data folder and its server, which can be killed and started again."""
 

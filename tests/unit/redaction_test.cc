@@ -78,5 +78,19 @@ TEST(Redaction, KnowsPointersOfFacts) {
   EXPECT_FALSE(rules.hides("worker"));
 }
 
+TEST(Redaction, HidesFactsInsideOfWhatIsHidden) {
+  const Redaction rules({{"/auth", "/**/credentials", "/users/*/secrets"}, {}});
+  EXPECT_TRUE(rules.hides("/auth/token"));
+  EXPECT_TRUE(rules.hides("/auth/deeper/token"));
+  EXPECT_TRUE(rules.hides("/db/credentials/password"));
+  EXPECT_TRUE(rules.hides("/users/ann/secrets/pin"));
+  EXPECT_FALSE(rules.hides("/author"));
+  EXPECT_FALSE(rules.hides("/db/host"));
+  EXPECT_FALSE(rules.hides("worker"));
+  const Redaction all({{"/**"}, {}});
+  EXPECT_TRUE(all.hides("/a"));
+  EXPECT_FALSE(all.hides("worker"));
+}
+
 }  // namespace
 }  // namespace bartleby

@@ -49,15 +49,26 @@ Response list_lines(const Services& services, const Request& request) {
 
 Response verify(const Services& services, const Request& request) {
   const auto from = whole_number(request.query_value("from").value_or("1"));
-  if (!from || *from < 1) return problem(ProblemType::kMalformed, "from is the number of a line: 1 or above");
+  if (!from || *from < 1)
+    return problem(ProblemType::kMalformed, "from is the number of a line: 1 or above",
+                   {{"from", "is the number of a line: 1 or above"}});
   AuditStretch stretch;
+  bool beyond = false;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
+    const auto last = count_audit(connection, "");
+    if (!last) return std::unexpected(last.error());
+    // The line after the last is where an answer before may have left off: it is good, and there is nothing to it.
+    beyond = *from - 1 > *last;
+    if (beyond) return {};
     auto found = verify_stretch(connection, *from, kMostLines);
     if (!found) return std::unexpected(found.error());
     stretch = std::move(*found);
     return {};
   });
   if (!read) return store_problem(read.error());
+  if (beyond)
+    return problem(ProblemType::kMalformed, "the audit has no line to begin with at from",
+                   {{"from", "is above the number of the last line"}});
   const AuditVerdict& verdict = stretch.verdict;
   json::object body{{"good", verdict.good}, {"lines", verdict.lines}};
   if (!verdict.good) body["bad_line"] = verdict.bad_line, body["problem"] = verdict.problem;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLongestName = 100;
 constexpr Duration kLongestLife{std::chrono::hours(24 * 3650)};
 // Names that the audit has for others.
-constexpr std::array<std::string_view, 5> kTaken = {"local", "internal", "anonymous", "intake", "office"};
+constexpr std::array<std::string_view, 6> kTaken = {"local", "internal", "anonymous", "intake", "office", "outcomes"};
 
 #define BARTLEBY_KEY_FIELDS                                                                         \
   R"("id": {"type": "string"}, "name": {"type": "string"}, "role": {"type": ["string", "null"]}, )" \
@@ -116,7 +116,7 @@ Response new_key(const Services& services, const Request& request) {
       wanted.name.starts_with("channel:") || wanted.name.starts_with("consumer:"))
     fields.wrong("name",
                  "says whose key it is, in 1 to 100 characters; not one of local, internal, anonymous, "
-                 "intake, office, and not channel:… or consumer:…, which tokens are");
+                 "intake, office, outcomes, and not channel:… or consumer:…, which tokens are");
   wanted.role = fields.text("role", 20).value_or("");
   const auto scopes = read_scopes(fields);
   if (wanted.role.empty() == !scopes.has_value())

@@ -266,8 +266,16 @@ constexpr std::string_view kLogIds = R"(
 ALTER TABLE cursors ADD COLUMN log_id TEXT NOT NULL DEFAULT '';
 )";
 
-constexpr std::array<std::string_view, 10> kAll = {kFirst,  kArchives, kAccess,     kChannels,     kSinks,
-                                                   kCounts, kChecks,   kLifeHashes, kArchiveNames, kLogIds};
+// Where the first lives lay of letters that were sent again and are gone: what was sent may still die.
+constexpr std::string_view kFirstPlaces = R"(
+CREATE TABLE first_places(
+  lineage TEXT NOT NULL, consumer_group TEXT NOT NULL, job_partition INTEGER NOT NULL, job_offset INTEGER NOT NULL,
+  removed_at INTEGER NOT NULL, PRIMARY KEY(lineage, consumer_group)) STRICT, WITHOUT ROWID;
+CREATE INDEX first_places_by_time ON first_places(removed_at);
+)";
+
+constexpr std::array<std::string_view, 11> kAll = {kFirst,  kArchives,   kAccess,       kChannels, kSinks,      kCounts,
+                                                   kChecks, kLifeHashes, kArchiveNames, kLogIds,   kFirstPlaces};
 
 }  // namespace
 
