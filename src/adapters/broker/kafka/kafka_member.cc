@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "adapters/broker/kafka/read_ahead.h"
 #include "base/assert.h"
 #include "base/thread_name.h"
 
@@ -52,12 +53,27 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
   };
 }
 
+// By as many partitions as are known: a cluster that does not answer now is not asked for each topic.
+std::uint64_t KafkaMember::read_ahead_kb() const {
+  std::uint64_t partitions = 0;
+  for (const std::string& topic : spec_.topics) {
+    const auto known = admin_->known(topic);
+    if (known)
+      partitions += static_cast<std::uint64_t>(known->partitions);
+    else if (known.error().code != ErrorCode::kNotFound)
+      break;
+  }
+  const auto& budgets = admin_->options().budgets;
+  const auto budget = budgets.find(spec_.group);
+  return kafka::read_ahead_kb(budget == budgets.end() ? admin_->options().budget : budget->second, partitions);
+}
+
 Result<void> KafkaMember::open() {
   Properties ours = reader_properties();
   ours.emplace_back("group.id", spec_.group);
   // Of each partition: read ahead while the broker is asked for more. With less the worker stands still meanwhile.
   ours.emplace_back("queued.min.messages", "100000");
-  ours.emplace_back("queued.max.messages.kbytes", "8192");
+  ours.emplace_back("queued.max.messages.kbytes", std::to_string(read_ahead_kb()));
   ours.emplace_back("fetch.queue.backoff.ms", "5");
   // A partition that has enough is left out of a question, and if the others are at their ends the broker waits with
   // its answer: for so long nothing of that one comes, however soon it is through.

@@ -121,6 +121,7 @@ class KafkaMember : public Member {
   };
 
   Result<void> open();
+  std::uint64_t read_ahead_kb() const;
   void work();
   void rest(bool busy);
   Slot* slot(PartitionRef ref);

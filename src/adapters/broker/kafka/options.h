@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -29,6 +30,11 @@ struct Options {
   Duration message_limit{5000};       // of one record on its way
   Duration join_limit{60000};         // until the group has answered, with `consumer_protocol`
   Duration topic_known{30000};        // how long what was read of a topic is believed
+
+  // By group: about what a member of it may read ahead, of all its partitions together (read_ahead.h). As the process
+  // was started.
+  std::map<std::string, std::uint64_t> budgets;
+  std::uint64_t budget = std::uint64_t{64} << 20;  // of others
 
   // One slice of a partition or of a range, and all that waits to be polled.
   std::size_t slice_records = 1000;
