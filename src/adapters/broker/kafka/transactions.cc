@@ -185,14 +185,18 @@ WriteReport Transactions::write(const WriteOrder& order) {
   for (const CommittedOffset& o : order.offsets)
     if (utf16_units(o.metadata) > kMetadataUnits) return report(order, WriteResult::kRefused);
   auto refused = refusals(order);
-  if (!refused) return gone_wrong(order, {RD_KAFKA_RESP_ERR__FAIL, true, false, refused.error().message});
-  if (!refused->empty()) return report(order, WriteResult::kRefused, std::move(*refused));
-  if (!producer_)
+  if (!producer_ && refused && refused->empty()) {
     if (const auto made = renew(); !made) {
       WriteReport failed = gone_wrong(order, {RD_KAFKA_RESP_ERR__FAIL, true, false, made.error().message});
       failed.failed = made.error().code == ErrorCode::kInvalid;
       return failed;
     }
+    // It may have taken long, as it does where replicas go missing: what was seen before is not so any more, and a
+    // transaction that cannot end would hold up the new id too, under which nothing is written yet.
+    refused = refusals(order);
+  }
+  if (!refused) return gone_wrong(order, {RD_KAFKA_RESP_ERR__FAIL, true, false, refused.error().message});
+  if (!refused->empty()) return report(order, WriteResult::kRefused, std::move(*refused));
 
   for (const CommittedOffset& o : order.offsets) open_tps_.insert(o.tp);
   const Deadline deadline = Clock::now() + admin_->options().write_limit;
