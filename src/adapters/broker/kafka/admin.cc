@@ -11,7 +11,7 @@
 namespace bartleby::kafka {
 namespace {
 
-constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory
+constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory; what is old goes first
 constexpr std::int64_t kDefaultMaxMessage = 1048588;
 constexpr std::chrono::seconds kReplicasKnown{1};  // how long it is believed who is in step
 constexpr std::chrono::minutes kStrict{2};
@@ -236,6 +236,8 @@ Result<std::vector<Admin::Known>> Admin::with_settings(const std::map<std::strin
   }
   std::vector<Known> all;
   const std::lock_guard lock(mutex_);
+  if (known_.size() + specs.size() > kTopicsKnown)
+    std::erase_if(known_, [&](const auto& one) { return Clock::now() - one.second.read >= options_->topic_known; });
   for (auto& [name, known] : specs) {
     all.push_back(known);
     if (!known.unread && (known_.size() < kTopicsKnown || known_.contains(name))) known_[name] = std::move(known);
