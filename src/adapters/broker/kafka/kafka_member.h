@@ -200,6 +200,7 @@ class KafkaMember : public Member {
   bool topics_asked_ = false;
   bool topics_known_ = false;  // nothing is read before
   TopicWatch topic_watch_;
+  std::set<std::string> lost_topics_;  // given up because they were gone, and the group knows nothing of it
   bool alive_ = true;
   bool joined_ = false;
   Clock::time_point began_ = Clock::now();

@@ -59,6 +59,7 @@ void KafkaMember::assigned(const rd_kafka_topic_partition_list_t* list) {
     slot.epoch = last_epoch_;
     slot.owned = true;
     told.push_back({{index, last_epoch_}, slot.tp});
+    lost_topics_.erase(slot.tp.topic);
   }
   const ListPtr none = make_list(0);
   if (const ErrorPtr error{rd_kafka_incremental_assign(consumer_.get(), none.get())})
@@ -81,6 +82,7 @@ bool KafkaMember::given_up() const {
 
 void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost) {
   revoking_.reset(rd_kafka_topic_partition_list_copy(list));
+  for (int i = 0; i < list->cnt; ++i) lost_topics_.erase(list->elems[i].topic);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (!slot.owned || rd_kafka_topic_partition_list_find(list, slot.tp.topic.c_str(), slot.tp.partition.v) == nullptr)
