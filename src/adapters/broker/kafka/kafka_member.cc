@@ -391,11 +391,7 @@ void KafkaMember::failed(bool shut_out, std::string message, bool topic_made_ane
 void KafkaMember::look_at_limits() {
   // While a revocation waits for the last write the group may have given us up. What is being revoked librdkafka does
   // not call lost any more: then our name or the generation is gone.
-  if (revoking_ && given_up()) {
-    for (std::uint32_t i = 0; i < slots_.size(); ++i)
-      if (slots_[i].owned) lose(slots_[i], i);
-    answer_revoke();
-  }
+  if (revoking_ && given_up()) give_up();
   if (joined_ || !admin_->options().consumer_protocol || Clock::now() - began_ < admin_->options().join_limit) return;
   const GroupMetadataPtr group(rd_kafka_consumer_group_metadata(consumer_.get()));
   joined_ = group && rd_kafka_consumer_group_metadata_generation_id(group.get()) > 0;

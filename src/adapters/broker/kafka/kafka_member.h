@@ -130,6 +130,7 @@ class KafkaMember : public Member {
   void assigned(const rd_kafka_topic_partition_list_t* list);
   void revoked(const rd_kafka_topic_partition_list_t* list, bool lost);
   bool given_up() const;
+  void give_up();
   void answer_revoke();
   ListPtr take_attached(const rd_kafka_topic_partition_list_t* list);
   void lose(Slot& slot, std::uint32_t index);

@@ -80,6 +80,12 @@ bool KafkaMember::given_up() const {
   return member == nullptr || *member == '\0';
 }
 
+void KafkaMember::give_up() {
+  for (std::uint32_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].owned) lose(slots_[i], i);
+  answer_revoke();
+}
+
 void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost) {
   revoking_.reset(rd_kafka_topic_partition_list_copy(list));
   for (int i = 0; i < list->cnt; ++i) lost_topics_.erase(list->elems[i].topic);
@@ -243,6 +249,9 @@ void KafkaMember::written(const WriteReport& report) {
   if (report.answer.result == WriteResult::kNotDone && !report.message.empty())
     tell("a write of group " + spec_.group + " was not done: " + report.message);
   push(report.answer);
+  // By the protocol of KIP-848 librdkafka keeps its name and its epoch until the revocation is answered, and that waits
+  // for this very write.
+  if (report.unknown_member && revoking_) give_up();
   if (report.failed)
     failed(report.shut_out, report.shut_out ? "another writer uses " + transactional_id_ : report.message);
 }

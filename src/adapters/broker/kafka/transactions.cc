@@ -150,7 +150,7 @@ Result<HandlePtr> Transactions::take_another(const std::string& why) {
 
 WriteReport Transactions::report(const WriteOrder& order, WriteResult result,
                                  std::vector<RefusedRecord> refused) const {
-  WriteReport made{{order.serial, result, std::move(refused), {}}, {}, false, false, {}};
+  WriteReport made{.answer = {order.serial, result, std::move(refused), {}}, .written = {}, .message = {}};
   if (result != WriteResult::kDone) return made;
   for (const Delivery& d : deliveries_) {
     made.answer.offsets.push_back(d.where.offset);
@@ -168,6 +168,8 @@ WriteReport Transactions::in_doubt(const WriteOrder& order) {
 WriteReport Transactions::gone_wrong(const WriteOrder& order, const Step& step) {
   WriteReport made = report(order, WriteResult::kNotDone);
   made.message = step.text;
+  made.unknown_member =
+      step.code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID || step.code == RD_KAFKA_RESP_ERR_FENCED_MEMBER_EPOCH;
   rd_kafka_resp_err_t why = step.code;
   if (const rd_kafka_resp_err_t fatal = fatal_error(&made.message); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
     why = fatal;

@@ -34,6 +34,7 @@ struct WriteReport {
   std::vector<Written> written;  // kDone: where the records are, in their order
   bool failed = false;           // no write of this id can succeed any more
   bool shut_out = false;
+  bool unknown_member = false;  // the group goes on without who wrote its offsets
   std::string message;
 };
 
