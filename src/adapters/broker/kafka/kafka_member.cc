@@ -53,7 +53,7 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
   };
 }
 
-// By as many partitions as are known: a cluster that does not answer now is not asked for each topic.
+// Where it is not known how many partitions there are it is as if there were very many.
 std::uint64_t KafkaMember::read_ahead_kb() const {
   std::uint64_t partitions = 0;
   for (const std::string& topic : spec_.topics) {
@@ -61,7 +61,7 @@ std::uint64_t KafkaMember::read_ahead_kb() const {
     if (known)
       partitions += static_cast<std::uint64_t>(known->partitions);
     else if (known.error().code != ErrorCode::kNotFound)
-      break;
+      return kLeastAheadKb;
   }
   const auto& budgets = admin_->options().budgets;
   const auto budget = budgets.find(spec_.group);
