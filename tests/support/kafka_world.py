@@ -319,8 +319,8 @@ def a_property_that_there_is_not(program):
 def run_in_world(program, partitions, keys, checks, needed=(), brokers=1, secure=False):
     """A line per check. Where one of `needed` failed nothing after it means anything. Without Kafka all are skipped.
 
-    Names of checks on the command line: these alone. BARTLEBY_KEEP names a folder for what a failed check leaves behind:
-    logs and recordings.
+    Names of checks on the command line: these alone. BARTLEBY_KEEP names a folder for what a failed check leaves
+    behind: logs and recordings.
     """
     good = True
     checks = [check for check in checks if check.__name__ in sys.argv] or checks

@@ -261,7 +261,8 @@ void KafkaMember::tell(const std::string& trouble) {
   if (!admin_->options().log) return;
   const Instant now{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
   if (const auto left_out = troubles_.tell(trouble, now))
-    admin_->options().log(4, *left_out == 0 ? trouble : trouble + " (and " + std::to_string(*left_out) + " times more)");
+    admin_->options().log(4,
+                          *left_out == 0 ? trouble : trouble + " (and " + std::to_string(*left_out) + " times more)");
 }
 
 void KafkaMember::do_resolve(WriteSerial serial) {

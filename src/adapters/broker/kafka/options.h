@@ -20,8 +20,8 @@ struct Options {
   std::map<std::string, std::string> properties;  // of librdkafka
   bool consumer_protocol = false;                 // group.protocol=consumer (KIP-848), brokers since 4.0
 
-  // Lines of ours, and those of librdkafka, which repeats itself; from any thread. Absent: nobody is told. `level` as in
-  // syslog, 3: error.
+  // Lines of ours, and those of librdkafka, which repeats itself; from any thread. Absent: nobody is told. `level` as
+  // in syslog, 3: error.
   std::function<void(int level, std::string_view text)> log, client_log;
 
   Duration request_limit{10000};      // of one call
