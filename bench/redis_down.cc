@@ -1,5 +1,6 @@
 // Whether a worker minds that Redis is gone: one with a retry counter and heartbeats on a real Kafka, with a Redis that
-// is frozen or dead against one that answers, and against none at all (the cache of the process).
+// is frozen, dead or takes no writes (a replica) against one that answers, and against none at all (the cache of the
+// process).
 #include <cstdio>
 
 #include "bench/benches.h"
@@ -7,6 +8,7 @@
 
 #if defined(BARTLEBY_HAS_KAFKA) && defined(BARTLEBY_HAS_REDIS)
 
+#include <algorithm>
 #include <thread>
 
 #include "adapters/counters/embedded/embedded_counters.h"
@@ -20,8 +22,8 @@ namespace {
 
 constexpr double kGoal = 0.9;
 
-enum Cache : std::uint8_t { kInProcess, kHealthy, kFrozen, kDead };
-constexpr std::size_t kCaches = 4;
+enum Cache : std::uint8_t { kInProcess, kHealthy, kFrozen, kDead, kReadOnly };
+constexpr std::size_t kCaches = 5;
 
 // Null: there is no Redis here.
 std::unique_ptr<Counters> open_cache(Cache which, support::RedisServer& server) {
@@ -37,7 +39,8 @@ std::unique_ptr<Counters> open_cache(Cache which, support::RedisServer& server) 
 }
 
 Ran with(OnKafka& kafka, const TopicShape& shape, Cache which) {
-  support::RedisServer server;
+  using Words = std::vector<std::string>;
+  support::RedisServer server(which == kReadOnly ? Words{"--replicaof", "127.0.0.1", "1"} : Words{});
   const auto cache = open_cache(which, server);
   if (!cache) return {};
   const SystemClock clock;
@@ -75,13 +78,14 @@ std::optional<Row> redis_down() {
   if (kafka == nullptr || !kafka->fill(shape)) return std::nullopt;
   std::array<std::array<double, kRepeats>, kCaches> ran{};
   for (std::size_t i = 0; i < kRepeats; ++i)
-    for (const Cache which : {kInProcess, kHealthy, kFrozen, kDead}) {
+    for (const Cache which : {kInProcess, kHealthy, kFrozen, kDead, kReadOnly}) {
       ran[which][i] = with(*kafka, shape, which).per_second;
       if (ran[which][i] <= 0) return std::printf("redis_down: skipped, there is no redis-server here\n"), std::nullopt;
     }
   std::array<Figure, kCaches> figures{};
   for (std::size_t i = 0; i < kCaches; ++i) figures[i] = figure_of(ran[i]);
-  const Figure& worse = figures[kFrozen].median < figures[kDead].median ? figures[kFrozen] : figures[kDead];
+  const Figure& worse =
+      *std::ranges::min_element(figures.begin() + kFrozen, figures.end(), {}, [](const Figure& f) { return f.median; });
   const double of_none = worse.median / figures[kInProcess].median;
   Row row{.name = "redis_down", .ours = worse.median, .peer = figures[kHealthy].median, .unit = "messages/s"};
   row.peer_name = "the same with a Redis that answers";
@@ -89,11 +93,11 @@ std::optional<Row> redis_down() {
   row.goal = text(">= %.1f x; of none too", kGoal);
   row.met = row.ratio >= kGoal && of_none >= kGoal;
   row.spread = worse.spread;
-  row.notes.push_back(text(
-      "%zu messages of 100 bytes, a retry counter each, a heartbeat a second; frozen %.0f, dead %.0f, without Redis "
-      "%.0f messages/s (%.2f x of that); spread of the peer %.0f %%",
-      shape.messages, figures[kFrozen].median, figures[kDead].median, figures[kInProcess].median, of_none,
-      figures[kHealthy].spread * 100));
+  row.notes.push_back(
+      text("%zu messages of 100 bytes, a retry counter each, a heartbeat a second; frozen %.0f, dead %.0f, read-only "
+           "%.0f, without Redis %.0f messages/s (%.2f x of that); spread of the peer %.0f %%",
+           shape.messages, figures[kFrozen].median, figures[kDead].median, figures[kReadOnly].median,
+           figures[kInProcess].median, of_none, figures[kHealthy].spread * 100));
   return row;
 }
 

@@ -10,11 +10,14 @@ namespace bartleby {
 namespace {
 
 #ifdef BARTLEBY_HAS_KAFKA
-Result<std::unique_ptr<Broker>> open_kafka(const BrokerConfig& config, const Clock& clock, Log& log) {
+Result<std::unique_ptr<Broker>> open_kafka(const BrokerConfig& config, const std::vector<WorkerConfig>& workers,
+                                           const Clock& clock, Log& log) {
   kafka::Options options;
   options.bootstrap = config.kafka->bootstrap;
   options.consumer_protocol = config.kafka->consumer_protocol;
   options.properties = config.kafka->properties;
+  for (const WorkerConfig& worker : workers)
+    if (worker.broker == config.name) options.budgets[worker.group] = worker.max_bytes;
   const auto tell = [&log, name = config.name](int level, std::string_view text, std::uint64_t left_out) {
     if (level > 5) return;
     log.write(level <= 3 ? LogLevel::kError : LogLevel::kWarning, "kafka_client",
@@ -29,7 +32,8 @@ Result<std::unique_ptr<Broker>> open_kafka(const BrokerConfig& config, const Clo
   return std::unique_ptr<Broker>(std::move(*opened));
 }
 #else
-Result<std::unique_ptr<Broker>> open_kafka(const BrokerConfig& config, const Clock&, Log&) {
+Result<std::unique_ptr<Broker>> open_kafka(const BrokerConfig& config, const std::vector<WorkerConfig>&, const Clock&,
+                                           Log&) {
   return fail(
       ErrorCode::kUnsupported,
       "brokers." + config.name + ": this program was built without Kafka; scripts/setup test, then build again");
@@ -38,9 +42,9 @@ Result<std::unique_ptr<Broker>> open_kafka(const BrokerConfig& config, const Clo
 
 }  // namespace
 
-Result<std::unique_ptr<Broker>> open_broker(const BrokerConfig& config, const std::string& data_dir, const Clock& clock,
-                                            Log& log) {
-  if (config.kafka) return open_kafka(config, clock, log);
+Result<std::unique_ptr<Broker>> open_broker(const BrokerConfig& config, const std::vector<WorkerConfig>& workers,
+                                            const std::string& data_dir, const Clock& clock, Log& log) {
+  if (config.kafka) return open_kafka(config, workers, clock, log);
   embedded::Options options;
   options.folder = data_dir;
   options.clock = embedded::machine_clock([&clock] { return clock.now().wall; });

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,7 +16,8 @@
 
 namespace bartleby {
 
-Result<std::unique_ptr<Broker>> open_broker(const BrokerConfig& config, const std::string& data_dir, const Clock& clock,
-                                            Log& log);
+// `workers`: of the process; those of other brokers do not count.
+Result<std::unique_ptr<Broker>> open_broker(const BrokerConfig& config, const std::vector<WorkerConfig>& workers,
+                                            const std::string& data_dir, const Clock& clock, Log& log);
 
 }  // namespace bartleby

@@ -262,7 +262,8 @@ constexpr std::array kKeys{
     Key{.path = "workers.*.concurrency", .type = KeyType::kNumber, .fallback = "64",
         .text = "Attempts at once, per process.", .min = 1, .max = 100000, .applies = kLive},
     Key{.path = "workers.*.max_bytes", .type = KeyType::kSize, .fallback = "64MB",
-        .text = "Of messages held in memory; then partitions wait.", .min = 2 * kMegabyte, .max = 65536 * kMegabyte,
+        .text = "Of messages held in memory; then partitions wait. On Kafka, of each partition this divided by their "
+        "number is read ahead besides, 512 kB to 8 MB.", .min = 2 * kMegabyte, .max = 65536 * kMegabyte,
         .applies = kRestarts},
     Key{.path = "workers.*.run", .type = KeyType::kChoice, .fallback = "pooled",
         .text = "Where a builtin handler runs: in a pool of threads, or on the engine's own (microseconds, never "

@@ -158,7 +158,7 @@ Result<std::unique_ptr<Instance>> Instance::start(Config config, const Handlers&
   Parts& p = *parts;
   if (auto owned = p.own_folder(); !owned) return std::unexpected(owned.error());
   for (const BrokerConfig& one : p.config.brokers) {
-    auto opened = open_broker(one, p.config.data_dir, clock, log);
+    auto opened = open_broker(one, p.config.workers, p.config.data_dir, clock, log);
     if (!opened && opened.error().code == ErrorCode::kFenced) return fail(ErrorCode::kFenced, taken(opened.error()));
     if (!opened) return std::unexpected(opened.error());
     p.brokers[one.name] = std::move(*opened);

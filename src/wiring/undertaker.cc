@@ -79,13 +79,13 @@ Result<void> Undertaker::bury() {
   return all;
 }
 
-// Nobody: the journal was deleted since, or may not be looked at.
+// Nobody: the journal was deleted since, or may not be looked at. One that is away matters only while no other has it.
 Result<Broker*> Undertaker::broker_of(const std::string& journal) const {
-  Broker* at = nullptr;
+  Result<Broker*> at = nullptr;
   for (const auto& [name, one] : brokers_) {
     const auto there = one->describe(journal);
-    if (there) at = one.get();
-    if (!there && may_pass(there.error())) return std::unexpected(there.error());
+    if (there) return one.get();
+    if (may_pass(there.error())) at = std::unexpected(there.error());
   }
   return at;
 }

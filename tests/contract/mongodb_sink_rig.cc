@@ -50,11 +50,12 @@ class MongodbRig : public SinkRig {
   }
   Sink& sink() override { return *sink_; }
   std::unique_ptr<Sink> another() override { return another({}); }
-  std::unique_ptr<Sink> another(std::function<void()> before_replace) {
+  std::unique_ptr<Sink> another(std::function<void()> before_replace, mongodb::DocumentLimits limits = {}) {
     auto opened = mongodb::MongodbSink::open({.url = server_url() + "?socketTimeoutMS=60000",
                                               .database = kDatabase,
                                               .collection = collection_name_,
                                               .key = "ticket_id",
+                                              .limits = limits,
                                               .before_replace = std::move(before_replace)});
     EXPECT_TRUE(opened) << opened.error().message;
     return std::move(*opened);
@@ -158,6 +159,30 @@ TEST(MongodbSink, ADocumentThatOthersChangeWhileItIsComposedIsComposedAnew) {
   const auto lost = unlucky->write(std::vector{life(50, ticket)});
   ASSERT_FALSE(lost);
   EXPECT_TRUE(lost.error().retryable);
+}
+
+TEST(MongodbSink, WhatTheClientItselfDoesNotSendIsRefusedAndTheOthersAreWritten) {
+  MongodbRig rig;
+  if (!rig.why_not().empty()) GTEST_SKIP() << rig.why_not();
+  ASSERT_TRUE(rig.sink().prepare());
+  constexpr std::size_t kAny = std::size_t{1} << 30;
+  const auto sink = rig.another({}, {.life = kAny, .document = kAny});
+  const std::string large = R"({"ticket_id":"large","log":")" + std::string(17 << 20, 'x') + "\"}";
+  const std::string old = R"({"ticket_id":"old","log":")" + std::string(9 << 20, 'x') + "\"}";
+  const std::vector letters = {life(1, R"({"ticket_id":"a"})"), life(2, large), life(3, R"({"ticket_id":"b"})"),
+                               life(4, old)};
+  for (int i = 0; i < 2; ++i) {  // the second time the others are there
+    const auto written = sink->write(letters);
+    ASSERT_TRUE(written) << written.error().message;
+    ASSERT_EQ(written->size(), 1U);
+    EXPECT_EQ(written->front().index, 1U);
+    EXPECT_NE(written->front().why.find("too large"), std::string::npos) << written->front().why;
+  }
+  for (const char* key : {"a", "b", "old"}) EXPECT_NE(rig.document(key), "") << key;
+  // Composed with what is there it is too large.
+  const auto composed = sink->write(std::vector{life(5, old)});
+  ASSERT_TRUE(composed) << composed.error().message;
+  EXPECT_EQ(composed->size(), 1U);
 }
 
 TEST(MongodbSink, AnAddressThatIsNoneIsRefusedWithoutItsPassword) {

@@ -85,7 +85,8 @@ TEST_P(SinkContract, WhatHasNoUsableKeyHasTheLettersIdInstead) {
 TEST_P(SinkContract, NumbersAndNamesAreKeptOrSaidToBeOthers) {
   write({life(1, ticket(1, R"(,"a":9223372036854775807,"b":-9223372036854775808,"c":0.1,"d":1.50,"e":1e3)")),
          life(2, ticket(2, R"(,"big":18446744073709551615)")), life(3, ticket(3, R"(,"pi":3.14159265358979323846)")),
-         life(4, ticket(4, R"(,"$where":1,"a.b":2,"history":3)")), life(5, ticket(5, R"(,"a":1,"a":2)"))});
+         life(4, ticket(4, R"(,"$where":1,"a.b":2,"history":3)")), life(5, ticket(5, R"(,"a":1,"a":2)")),
+         life(6, ticket(6, R"(,"\ud83d":1,"in":{"\udc00":"\ud83d"})"))});
   EXPECT_THAT(rig().document("t-1"), HasSubstr(R"("a" : 9223372036854775807, "b" : -9223372036854775808)"));
   EXPECT_THAT(rig().document("t-1"), HasSubstr(R"("c" : 0.1)"));
   EXPECT_THAT(rig().document("t-1"), Not(HasSubstr(R"("value" : )")));  // nothing else is needed
@@ -95,6 +96,8 @@ TEST_P(SinkContract, NumbersAndNamesAreKeptOrSaidToBeOthers) {
   EXPECT_THAT(rig().document("t-4"), HasSubstr(R"("history_" : 3)"));
   EXPECT_THAT(rig().document("t-5"), HasSubstr(R"("a" : 2)"));
   EXPECT_THAT(rig().document("t-5"), HasSubstr(R"(\"a\":1,\"a\":2)"));
+  EXPECT_THAT(rig().document("t-6"), HasSubstr("\"\uFFFD\uFFFD\uFFFD\" : 1"));
+  EXPECT_THAT(rig().document("t-6"), HasSubstr(R"(\"\\ud83d\":1,\"in\":{\"\\udc00\":\"\\ud83d\"})"));
 }
 
 TEST_P(SinkContract, VeryDeepAndVeryLargeValuesAreTaken) {

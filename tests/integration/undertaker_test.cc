@@ -9,6 +9,28 @@
 namespace bartleby {
 namespace {
 
+// Nobody answers.
+class AwayBroker : public Broker {
+ public:
+  Result<std::unique_ptr<Member>> join(const GroupSpec&) override { return away(); }
+  Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>&) override { return away(); }
+  Result<TopicSpec> describe(const std::string&) override { return away(); }
+  Result<std::vector<CommittedOffset>> group_offsets(const std::string&, const std::vector<std::string>&) override {
+    return away();
+  }
+  Result<void> commit_first(const std::string&, const std::vector<CommittedOffset>&) override { return away(); }
+  Result<std::pair<Offset, Offset>> log_range(const TopicPartition&) override { return away(); }
+  Result<std::vector<Written>> produce(const std::vector<Record>&) override { return away(); }
+  Result<std::vector<Written>> produce_with(const std::vector<Record>&, const Cursor&) override { return away(); }
+  Result<std::vector<TopicSpec>> topics() override { return away(); }
+  Result<std::vector<LogRecord>> read(const TopicPartition&, Offset, std::size_t, std::size_t) override {
+    return away();
+  }
+
+ private:
+  static std::unexpected<Error> away() { return fail(ErrorCode::kUnavailable, "away"); }
+};
+
 class UndertakerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -63,6 +85,26 @@ TEST_F(UndertakerTest, WhatIsRefusedForGoodKeepsNoOtherObituaryFromBeingWritten)
   for (const char* where : {"orders.parked partition=5", "bills.parked partition=0", "gone.parked partition=0"})
     EXPECT_NE(said.find(std::string("obituary_dropped journal=") + where), std::string::npos) << said;
   EXPECT_TRUE(FlightRecorder::open(file_, 3).value()->casualties().empty());
+}
+
+TEST_F(UndertakerTest, ABrokerThatIsAwayIsNotWaitedForWhereAnotherHasTheJournal) {
+  brokers_["elsewhere"] = std::make_unique<AwayBroker>();  // asked before the other
+  brokers_["nowhere"] = std::make_unique<AwayBroker>();    // and after it
+  die({{"orders.parked", 0}});
+  const auto recorder = FlightRecorder::open(file_, 2).value();
+  Undertaker undertaker(*recorder, brokers_, log_);
+  auto buried = undertaker.buried();
+  for (int tries = 0; !buried && tries < 20; ++tries) buried = undertaker.buried();
+  EXPECT_TRUE(buried) << buried.error().message;
+  EXPECT_EQ(entries("orders.parked"), 1);
+}
+
+TEST_F(UndertakerTest, AJournalThatNobodyHasIsWaitedForWhileABrokerIsAway) {
+  brokers_["elsewhere"] = std::make_unique<AwayBroker>();
+  die({{"gone.parked", 0}});
+  const auto recorder = FlightRecorder::open(file_, 2).value();
+  Undertaker undertaker(*recorder, brokers_, log_);
+  EXPECT_FALSE(undertaker.buried());
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ def rough(world):
         elif what == "broker":
             world.kafka.crash(chooser.randint(1, world.kafka.brokers), chooser.uniform(1.0, 8.0))
         elif what == "leaders":
-            for topic in (TOPIC, f"{TOPIC}.parked.{GROUP}", "__consumer_offsets", "__transaction_state"):
+            for topic in (TOPIC, f"{TOPIC}.parked.{GROUP}", DLQ, "__consumer_offsets", "__transaction_state"):
                 world.witness.ask("move", topic)
         else:
             continue

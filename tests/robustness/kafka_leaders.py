@@ -26,7 +26,7 @@ ANSWERED = float(os.environ.get("BARTLEBY_ANSWERED", "8"))
 
 
 def answers(worker, waited):
-    for path in ("/metrics", "/actuator/health/readiness", "/api/v1/workers"):
+    for path in ("/metrics", "/actuator/health/readiness", "/api/v1/workers", "/api/v1/topics"):
         began = time.monotonic()
         status, _ = worker.call("GET", path, seconds=30)
         waited.append((time.monotonic() - began, path))

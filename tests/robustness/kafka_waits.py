@@ -57,8 +57,12 @@ def thirty_minutes(world):
     drain: 30m
     guard: null
 """
+    # librdkafka's clock is not hurried: in the 30 s that are left of the 30 minutes it must have thrown out five times
+    # who does not poll, or has no heartbeat.
+    impatient = {"max.poll.interval.ms": "6000"}
+    world.session, kept = 6000, world.session
     hurried = {"program": TOOLS / "bartleby", "environment": {"BARTLEBY_TIME_SCALE": "60"}}
-    worker = world.launch("w1", workers)
+    worker = world.launch("w1", workers, properties=impatient)
     world.witness.produce(topic, 0, others // 2, 1000)
     wait_for("the others of its partition", lambda: len(endpoint.succeeded) == others // 2 - 1, PATIENCE)
     wait_for("the first failure", lambda: parked(worker, topic), PATIENCE)
@@ -66,11 +70,12 @@ def thirty_minutes(world):
     assert seen[0]["attempts"] == 1, seen
 
     assert worker.terminate(PATIENCE) == 0
-    world.launch("w1", workers)
+    world.launch("w1", workers, properties=impatient)
     wait_for("it after a restart", lambda: parked(worker, topic), PATIENCE)
     seen.append(parked(worker, topic)[0])
 
-    other = world.launch("w2", workers, **hurried)
+    other = world.launch("w2", workers, properties=impatient, **hurried)
+    world.session = kept
     assert worker.terminate(PATIENCE) == 0
     wait_for("it at another instance", lambda: parked(other, topic), PATIENCE)
     seen.append(parked(other, topic)[0])

@@ -1,10 +1,12 @@
 // Topics: which there are, sending messages, and reading them for people.
 #include <algorithm>
+#include <map>
 
 #include "codec/base64.h"
 #include "codec/percent.h"
 #include "codec/topic_name.h"
 #include "ports/log_keeper.h"
+#include "ports/log_look.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
 
@@ -14,6 +16,7 @@ namespace {
 constexpr std::size_t kMaxLines = 10000;
 constexpr std::int64_t kMaxRead = 500;
 constexpr std::size_t kMaxReadBytes = std::size_t{4} << 20;
+constexpr Duration kEndsLimit{1000};  // for the ends of all logs together
 
 constexpr std::string_view kTopics = R"({"type": "object", "required": ["items", "next", "count"],
   "additionalProperties": false, "properties": {"next": {"type": "null"},
@@ -65,18 +68,45 @@ std::optional<Response> refused_target(const Services& services, const std::stri
                  {{"topic", "kept for Bartleby itself"}});
 }
 
+// Where the logs of these topics begin and end. Of a broker across a network all are asked together, and each by itself
+// only if its leader has just answered and it is not empty: partitions without one would be waited for one by one.
+std::map<TopicPartition, std::pair<Offset, Offset>> ranges_of(Broker& broker, const std::vector<TopicSpec>& topics) {
+  std::vector<TopicPartition> tps;
+  for (const TopicSpec& t : topics)
+    for (std::int32_t p = 0; p < t.partitions; ++p) tps.push_back({t.name, Partition(p)});
+  auto* look = dynamic_cast<LogLook*>(&broker);
+  const auto ends = look == nullptr ? std::map<TopicPartition, Offset>{} : look->ends_now(tps, kEndsLimit);
+  std::map<TopicPartition, std::pair<Offset, Offset>> ranges;
+  for (const TopicPartition& tp : tps) {
+    const auto end = ends.find(tp);
+    if (look != nullptr && end == ends.end()) continue;
+    if (look != nullptr && end->second == Offset(0)) {
+      ranges[tp] = {};
+      continue;
+    }
+    const auto range = broker.log_range(tp);
+    if (range) ranges[tp] = *range;
+    if (!range && look != nullptr && range.error().code == ErrorCode::kUnavailable) break;  // away since a moment ago
+  }
+  return ranges;
+}
+
 Response list_topics(const Services& services) {
+  auto* look = dynamic_cast<LogLook*>(services.broker);
+  if (look != nullptr && !look->answers()) return problem(Error{ErrorCode::kUnavailable, "the broker does not answer"});
   const auto topics = services.broker->topics();
   if (!topics) return problem(topics.error());
+  const auto ranges = ranges_of(*services.broker, *topics);
   json::array items;
   for (const TopicSpec& t : *topics) {
     std::int64_t records = 0;
     json::array partitions;
     for (std::int32_t p = 0; p < t.partitions; ++p) {
-      const auto range = services.broker->log_range({t.name, Partition(p)});
-      if (!range) continue;
-      records += range->second.v - range->first.v;
-      partitions.push_back(json::object{{"partition", p}, {"start", range->first.v}, {"end", range->second.v}});
+      const auto at = ranges.find({t.name, Partition(p)});
+      if (at == ranges.end()) continue;
+      const auto& [start, end] = at->second;
+      records += end.v - start.v;
+      partitions.push_back(json::object{{"partition", p}, {"start", start.v}, {"end", end.v}});
     }
     json::object item{{"name", t.name}, {"records", records}, {"compacted", t.compacted}};
     item["retention_ms"] = t.retention ? json::value(t.retention->count()) : json::value(nullptr);

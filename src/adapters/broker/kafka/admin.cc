@@ -11,13 +11,13 @@
 namespace bartleby::kafka {
 namespace {
 
-constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory
+constexpr std::size_t kTopicsKnown = 10000;  // more are not kept in memory; what is old goes first
 constexpr std::int64_t kDefaultMaxMessage = 1048588;
 constexpr std::chrono::seconds kReplicasKnown{1};  // how long it is believed who is in step
 constexpr std::chrono::minutes kStrict{2};
-constexpr Duration kReachLimit{2000};              // until a cluster counts as away
-constexpr std::chrono::seconds kReachAgain{1};     // until it is asked again
-constexpr std::chrono::seconds kAwayAgain{3};      // the same where it was away: each time somebody waits
+constexpr Duration kReachLimit{2000};           // until a cluster counts as away
+constexpr std::chrono::seconds kReachAgain{1};  // until it is asked again
+constexpr std::chrono::seconds kAwayAgain{3};   // the same where it was away: each time somebody waits
 
 int milliseconds(Duration d) { return static_cast<int>(d.count()); }
 
@@ -167,8 +167,7 @@ Result<std::map<std::string, Admin::Layout>> Admin::partitions(const std::option
     for (const rd_kafka_metadata_partition_t& p : std::span(t.partitions, layout.copies.size())) {
       layout.replicas = std::max(layout.replicas, p.replica_cnt);
       if (p.id >= 0 && p.id < t.partition_cnt)
-        layout.copies[static_cast<std::size_t>(p.id)] = {.all = p.replica_cnt,
-                                                         .in_step = p.leader < 0 ? 0 : p.isr_cnt};
+        layout.copies[static_cast<std::size_t>(p.id)] = {.all = p.replica_cnt, .in_step = p.leader < 0 ? 0 : p.isr_cnt};
     }
   }
   if (topic && found.empty()) return fail(ErrorCode::kNotFound, "no such topic: " + *topic);
@@ -236,6 +235,8 @@ Result<std::vector<Admin::Known>> Admin::with_settings(const std::map<std::strin
   }
   std::vector<Known> all;
   const std::lock_guard lock(mutex_);
+  if (known_.size() + specs.size() > kTopicsKnown)
+    std::erase_if(known_, [&](const auto& one) { return Clock::now() - one.second.read >= options_->topic_known; });
   for (auto& [name, known] : specs) {
     all.push_back(known);
     if (!known.unread && (known_.size() < kTopicsKnown || known_.contains(name))) known_[name] = std::move(known);

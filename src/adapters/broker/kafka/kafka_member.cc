@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "adapters/broker/kafka/read_ahead.h"
 #include "base/assert.h"
 #include "base/thread_name.h"
 
@@ -52,12 +53,27 @@ KafkaMember::KafkaMember(std::shared_ptr<Admin> admin, GroupSpec spec, std::stri
   };
 }
 
+// Where it is not known how many partitions there are it is as if there were very many.
+std::uint64_t KafkaMember::read_ahead_kb() const {
+  std::uint64_t partitions = 0;
+  for (const std::string& topic : spec_.topics) {
+    const auto known = admin_->known(topic);
+    if (known)
+      partitions += static_cast<std::uint64_t>(known->partitions);
+    else if (known.error().code != ErrorCode::kNotFound)
+      return kLeastAheadKb;
+  }
+  const auto& budgets = admin_->options().budgets;
+  const auto budget = budgets.find(spec_.group);
+  return kafka::read_ahead_kb(budget == budgets.end() ? admin_->options().budget : budget->second, partitions);
+}
+
 Result<void> KafkaMember::open() {
   Properties ours = reader_properties();
   ours.emplace_back("group.id", spec_.group);
   // Of each partition: read ahead while the broker is asked for more. With less the worker stands still meanwhile.
   ours.emplace_back("queued.min.messages", "100000");
-  ours.emplace_back("queued.max.messages.kbytes", "8192");
+  ours.emplace_back("queued.max.messages.kbytes", std::to_string(read_ahead_kb()));
   ours.emplace_back("fetch.queue.backoff.ms", "5");
   // A partition that has enough is left out of a question, and if the others are at their ends the broker waits with
   // its answer: for so long nothing of that one comes, however soon it is through.
@@ -375,11 +391,7 @@ void KafkaMember::failed(bool shut_out, std::string message, bool topic_made_ane
 void KafkaMember::look_at_limits() {
   // While a revocation waits for the last write the group may have given us up. What is being revoked librdkafka does
   // not call lost any more: then our name or the generation is gone.
-  if (revoking_ && given_up()) {
-    for (std::uint32_t i = 0; i < slots_.size(); ++i)
-      if (slots_[i].owned) lose(slots_[i], i);
-    answer_revoke();
-  }
+  if (revoking_ && given_up()) give_up();
   if (joined_ || !admin_->options().consumer_protocol || Clock::now() - began_ < admin_->options().join_limit) return;
   const GroupMetadataPtr group(rd_kafka_consumer_group_metadata(consumer_.get()));
   joined_ = group && rd_kafka_consumer_group_metadata_generation_id(group.get()) > 0;

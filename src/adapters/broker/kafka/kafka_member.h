@@ -121,6 +121,7 @@ class KafkaMember : public Member {
   };
 
   Result<void> open();
+  std::uint64_t read_ahead_kb() const;
   void work();
   void rest(bool busy);
   Slot* slot(PartitionRef ref);
@@ -129,6 +130,7 @@ class KafkaMember : public Member {
   void assigned(const rd_kafka_topic_partition_list_t* list);
   void revoked(const rd_kafka_topic_partition_list_t* list, bool lost);
   bool given_up() const;
+  void give_up();
   void answer_revoke();
   ListPtr take_attached(const rd_kafka_topic_partition_list_t* list);
   void lose(Slot& slot, std::uint32_t index);
@@ -199,6 +201,7 @@ class KafkaMember : public Member {
   bool topics_asked_ = false;
   bool topics_known_ = false;  // nothing is read before
   TopicWatch topic_watch_;
+  std::set<std::string> lost_topics_;  // given up because they were gone, and the group knows nothing of it
   bool alive_ = true;
   bool joined_ = false;
   Clock::time_point began_ = Clock::now();

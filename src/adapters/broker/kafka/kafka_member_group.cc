@@ -59,6 +59,7 @@ void KafkaMember::assigned(const rd_kafka_topic_partition_list_t* list) {
     slot.epoch = last_epoch_;
     slot.owned = true;
     told.push_back({{index, last_epoch_}, slot.tp});
+    lost_topics_.erase(slot.tp.topic);
   }
   const ListPtr none = make_list(0);
   if (const ErrorPtr error{rd_kafka_incremental_assign(consumer_.get(), none.get())})
@@ -79,8 +80,15 @@ bool KafkaMember::given_up() const {
   return member == nullptr || *member == '\0';
 }
 
+void KafkaMember::give_up() {
+  for (std::uint32_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].owned) lose(slots_[i], i);
+  answer_revoke();
+}
+
 void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost) {
   revoking_.reset(rd_kafka_topic_partition_list_copy(list));
+  for (int i = 0; i < list->cnt; ++i) lost_topics_.erase(list->elems[i].topic);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (!slot.owned || rd_kafka_topic_partition_list_find(list, slot.tp.topic.c_str(), slot.tp.partition.v) == nullptr)
@@ -241,6 +249,9 @@ void KafkaMember::written(const WriteReport& report) {
   if (report.answer.result == WriteResult::kNotDone && !report.message.empty())
     tell("a write of group " + spec_.group + " was not done: " + report.message);
   push(report.answer);
+  // By the protocol of KIP-848 librdkafka keeps its name and its epoch until the revocation is answered, and that waits
+  // for this very write.
+  if (report.unknown_member && revoking_) give_up();
   if (report.failed)
     failed(report.shut_out, report.shut_out ? "another writer uses " + transactional_id_ : report.message);
 }
@@ -250,7 +261,8 @@ void KafkaMember::tell(const std::string& trouble) {
   if (!admin_->options().log) return;
   const Instant now{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
   if (const auto left_out = troubles_.tell(trouble, now))
-    admin_->options().log(4, *left_out == 0 ? trouble : trouble + " (and " + std::to_string(*left_out) + " times more)");
+    admin_->options().log(4,
+                          *left_out == 0 ? trouble : trouble + " (and " + std::to_string(*left_out) + " times more)");
 }
 
 void KafkaMember::do_resolve(WriteSerial serial) {

@@ -43,10 +43,12 @@ void KafkaMember::topics_read(rd_kafka_event_t* event) {
   for (const auto& [topic, look] : *told) {
     const TopicTurn turn = topic_watch_.look(topic, look);
     // A write that names an offset of one that is gone is retried until its time is over, and the others' with it.
-    if (turn == TopicTurn::kGone && !lose_topic(topic).empty() && admin_->options().log)
-      admin_->options().log(4, words_of(turn, topic));
-    // Gone and back between two looks of librdkafka: it would never give us these again.
-    if (turn == TopicTurn::kBack && reads(topic)) why = words_of(turn, topic);
+    if (turn == TopicTurn::kGone && !lose_topic(topic).empty()) {
+      lost_topics_.insert(topic);
+      if (admin_->options().log) admin_->options().log(4, words_of(turn, topic));
+    }
+    // Gone and back between two looks of librdkafka: it would never give us these again, read already or not yet.
+    if (turn == TopicTurn::kBack && (reads(topic) || lost_topics_.contains(topic))) why = words_of(turn, topic);
     if (turn != TopicTurn::kAnew) continue;
     // Whether or not the group has noticed before: whoever joins next tells where it begins.
     anew = words_of(turn, topic);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,8 +20,8 @@ struct Options {
   std::map<std::string, std::string> properties;  // of librdkafka
   bool consumer_protocol = false;                 // group.protocol=consumer (KIP-848), brokers since 4.0
 
-  // Lines of ours, and those of librdkafka, which repeats itself; from any thread. Absent: nobody is told. `level` as in
-  // syslog, 3: error.
+  // Lines of ours, and those of librdkafka, which repeats itself; from any thread. Absent: nobody is told. `level` as
+  // in syslog, 3: error.
   std::function<void(int level, std::string_view text)> log, client_log;
 
   Duration request_limit{10000};      // of one call
@@ -29,6 +30,11 @@ struct Options {
   Duration message_limit{5000};       // of one record on its way
   Duration join_limit{60000};         // until the group has answered, with `consumer_protocol`
   Duration topic_known{30000};        // how long what was read of a topic is believed
+
+  // By group: about what a member of it may read ahead, of all its partitions together (read_ahead.h). As the process
+  // was started.
+  std::map<std::string, std::uint64_t> budgets;
+  std::uint64_t budget = std::uint64_t{64} << 20;  // of others
 
   // One slice of a partition or of a range, and all that waits to be polled.
   std::size_t slice_records = 1000;

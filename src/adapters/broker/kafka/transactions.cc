@@ -150,7 +150,7 @@ Result<HandlePtr> Transactions::take_another(const std::string& why) {
 
 WriteReport Transactions::report(const WriteOrder& order, WriteResult result,
                                  std::vector<RefusedRecord> refused) const {
-  WriteReport made{{order.serial, result, std::move(refused), {}}, {}, false, false, {}};
+  WriteReport made{.answer = {order.serial, result, std::move(refused), {}}, .written = {}, .message = {}};
   if (result != WriteResult::kDone) return made;
   for (const Delivery& d : deliveries_) {
     made.answer.offsets.push_back(d.where.offset);
@@ -168,6 +168,8 @@ WriteReport Transactions::in_doubt(const WriteOrder& order) {
 WriteReport Transactions::gone_wrong(const WriteOrder& order, const Step& step) {
   WriteReport made = report(order, WriteResult::kNotDone);
   made.message = step.text;
+  made.unknown_member =
+      step.code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID || step.code == RD_KAFKA_RESP_ERR_FENCED_MEMBER_EPOCH;
   rd_kafka_resp_err_t why = step.code;
   if (const rd_kafka_resp_err_t fatal = fatal_error(&made.message); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
     why = fatal;
@@ -185,14 +187,18 @@ WriteReport Transactions::write(const WriteOrder& order) {
   for (const CommittedOffset& o : order.offsets)
     if (utf16_units(o.metadata) > kMetadataUnits) return report(order, WriteResult::kRefused);
   auto refused = refusals(order);
-  if (!refused) return gone_wrong(order, {RD_KAFKA_RESP_ERR__FAIL, true, false, refused.error().message});
-  if (!refused->empty()) return report(order, WriteResult::kRefused, std::move(*refused));
-  if (!producer_)
+  if (!producer_ && refused && refused->empty()) {
     if (const auto made = renew(); !made) {
       WriteReport failed = gone_wrong(order, {RD_KAFKA_RESP_ERR__FAIL, true, false, made.error().message});
       failed.failed = made.error().code == ErrorCode::kInvalid;
       return failed;
     }
+    // It may have taken long, as it does where replicas go missing: what was seen before is not so any more, and a
+    // transaction that cannot end would hold up the new id too, under which nothing is written yet.
+    refused = refusals(order);
+  }
+  if (!refused) return gone_wrong(order, {RD_KAFKA_RESP_ERR__FAIL, true, false, refused.error().message});
+  if (!refused->empty()) return report(order, WriteResult::kRefused, std::move(*refused));
 
   for (const CommittedOffset& o : order.offsets) open_tps_.insert(o.tp);
   const Deadline deadline = Clock::now() + admin_->options().write_limit;

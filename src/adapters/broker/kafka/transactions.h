@@ -34,6 +34,7 @@ struct WriteReport {
   std::vector<Written> written;  // kDone: where the records are, in their order
   bool failed = false;           // no write of this id can succeed any more
   bool shut_out = false;
+  bool unknown_member = false;  // the group goes on without who wrote its offsets
   std::string message;
 };
 
@@ -95,7 +96,7 @@ class Transactions {
   std::uint32_t ids_ = 1;
   bool id_written_ = false;            // a write was done under it
   std::set<TopicPartition> open_tps_;  // of offsets since the last write that was done, with that one's
-  HandlePtr producer_;  // absent: broken, or in doubt; `renew` makes another
+  HandlePtr producer_;                 // absent: broken, or in doubt; `renew` makes another
   QueuePtr reports_;
   std::uint32_t number_ = 0;  // of the write, so that late reports are told apart
   std::vector<Delivery> deliveries_;

@@ -2,7 +2,8 @@
 //
 // Integers of 64 bits stay exact, other numbers are doubles. Not the same are: numbers that a double does not hold
 // (the nearest; text where there is none), names that MongoDB reads in its own way (`$` in front, `.`, NUL: replaced by
-// characters that look alike), names given twice (the last counts), what is nested deeper than MongoDB takes (text).
+// characters that look alike), half a surrogate pair (replaced), names given twice (the last counts), what is nested
+// deeper than MongoDB takes (text).
 // Whoever needs such a value exactly keeps its text beside it. Pure.
 #pragma once
 
@@ -19,6 +20,8 @@ constexpr int kMaxNesting = 80;  // MongoDB takes 100, of the whole document
 class BsonWriter {
  public:
   void append(bson_t& to, std::string_view name, const JsonTree& value, int depth = 0);
+  // What a quoted text says, as BSON may hold it: half of a surrogate pair is replaced.
+  std::string text(std::string_view quoted);
   // A name as a field may be called.
   std::string field(std::string_view name);
   bool exact() const { return exact_; }
@@ -26,7 +29,6 @@ class BsonWriter {
 
  private:
   void append_number(bson_t& to, std::string_view name, const std::string& digits);
-  std::string text(std::string_view quoted);
 
   bool exact_ = true;
 };

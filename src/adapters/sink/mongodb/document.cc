@@ -119,7 +119,7 @@ Value append_fields(bson_t& to, const JsonTree& object, const std::string& key) 
   const auto members = members_that_count(object);
   if (members.size() != object.members.size()) writer.not_exact();
   for (const JsonMember* one : members) {
-    std::string field = writer.field(json_unquoted(one->first));
+    std::string field = writer.field(writer.text(one->first));
     if (field == key) continue;  // stands first already, where it can
     if (field == kMetadata && one->second.kind == JsonTree::Kind::kObject &&
         integer(member(one->second, "dlq_published_at")))

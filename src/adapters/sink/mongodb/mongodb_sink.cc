@@ -18,6 +18,17 @@ constexpr std::array<std::uint32_t, 10> kOfTheDocument = {2, 9, 14, 52, 55, 56, 
 
 bool of_the_document(std::uint32_t code) { return std::ranges::find(kOfTheDocument, code) != kOfTheDocument.end(); }
 
+// What libmongoc says of a document without asking the server: that it is no valid BSON, or too large.
+bool said_here(const bson_error_t& error) {
+  return error.domain == MONGOC_ERROR_BSON ||
+         (error.domain == MONGOC_ERROR_COMMAND && error.code == MONGOC_ERROR_COMMAND_INVALID_ARG);
+}
+
+// Of an order about one document: the next try would get the same.
+bool of_the_document(const bson_error_t& error) {
+  return said_here(error) || (error.domain == MONGOC_ERROR_SERVER && of_the_document(error.code));
+}
+
 std::unexpected<Error> unavailable(const bson_error_t& error) {
   return fail(ErrorCode::kUnavailable, std::string("MongoDB: ") + error.message);
 }
@@ -157,6 +168,7 @@ Result<std::vector<RefusedLetter>> MongodbSink::write(std::span<const SinkLetter
   if (!mongoc_collection_insert_many(collection_.get(), pointers.data(), pointers.size(), unordered.get(), &reply.bson,
                                      &error)) {
     wrong = write_errors(reply.bson);
+    if (wrong.empty() && said_here(error)) return write_alone(letters, error.message);
     if (wrong.empty()) return unavailable(error);
   }
   // What went wrong for another reason than the documents says nothing of the others either.
@@ -179,6 +191,18 @@ Result<std::vector<RefusedLetter>> MongodbSink::write(std::span<const SinkLetter
   return refused;
 }
 
+// One of them is nothing that could be sent, and libmongoc does not say which.
+Result<std::vector<RefusedLetter>> MongodbSink::write_alone(std::span<const SinkLetter> letters, std::string why) {
+  std::vector<RefusedLetter> refused;
+  if (letters.size() == 1) refused.push_back({0, std::move(why)});
+  for (std::size_t i = 0; letters.size() > 1 && i < letters.size(); ++i) {
+    auto alone = write(letters.subspan(i, 1));
+    if (!alone) return alone;
+    for (RefusedLetter& one : *alone) refused.push_back({i, std::move(one.why)});
+  }
+  return refused;
+}
+
 Result<void> MongodbSink::compose(Life life, std::string& refused) {
   const Bson key = key_of(*life.document, options_.key);
   bool seen = false;
@@ -195,10 +219,10 @@ Result<void> MongodbSink::compose(Life life, std::string& refused) {
       const Bson document = document_of(alone, options_.key, 1, options_.limits);
       Reply reply;
       if (mongoc_collection_insert_one(collection_.get(), document.get(), nullptr, &reply.bson, &error)) return {};
-      if (error.domain != MONGOC_ERROR_SERVER || (error.code != kDuplicate && !of_the_document(error.code)))
-        return unavailable(error);
+      const bool duplicate = error.domain == MONGOC_ERROR_SERVER && error.code == kDuplicate;
+      if (!duplicate && !of_the_document(error)) return unavailable(error);
       refused = error.message;
-      if (error.code != kDuplicate) return {};
+      if (!duplicate) return {};
       continue;
     }
     seen = true;
@@ -220,7 +244,7 @@ Result<void> MongodbSink::compose(Life life, std::string& refused) {
     Reply reply;
     if (!mongoc_collection_replace_one(collection_.get(), condition.get(), document.get(), nullptr, &reply.bson,
                                        &error)) {
-      if (error.domain != MONGOC_ERROR_SERVER || !of_the_document(error.code)) return unavailable(error);
+      if (!of_the_document(error)) return unavailable(error);
       refused = error.message;
       return {};
     }

@@ -34,6 +34,7 @@ class MongodbSink : public Sink {
 
  private:
   explicit MongodbSink(Options options) : options_(std::move(options)) {}
+  Result<std::vector<RefusedLetter>> write_alone(std::span<const SinkLetter> letters, std::string why);
   Result<void> compose(Life life, std::string& refused);
 
   const Options options_;
