@@ -55,6 +55,13 @@ World::World(const Options& options, Coverage& coverage, bool trace)
       say(text);
     }
     checker_.committed(writer, write, at->second, scheduler_.both());
+    // What people moved must stay moved though its first owner dies as soon as it has claimed it.
+    const auto moved = moved_ ? std::ranges::find(at->second.tps, *moved_) : at->second.tps.end();
+    if (moved != at->second.tps.end() && random_.chance(50))
+      scheduler_.after(Duration(random_.between(1, 200)), [this] {
+        for (auto& p : processes_) crash(*p, std::nullopt);
+      });
+    if (moved != at->second.tps.end()) moved_.reset();
   });
   to_produce_ = options_.messages;
   for (std::uint32_t i = 0; i < options_.instances; ++i) {

@@ -172,7 +172,8 @@ class World {
   std::uint64_t seq_ = 0;
   std::uint64_t hash_ = 0;
   Instant outage_until_{};
-  Instant down_until_{};  // people keep all processes down
+  Instant down_until_{};                 // people keep all processes down
+  std::optional<TopicPartition> moved_;  // by people, and nobody has claimed it since
   Instant last_crash_{};
   std::uint64_t largest_ = 0;  // of the messages, as the budget counts them
   bool healed_ = false;

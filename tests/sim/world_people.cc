@@ -90,11 +90,6 @@ void World::reset_offset() {
   std::advance(at, static_cast<std::ptrdiff_t>(random_.below(all.size())));
   down_until_ = scheduler_.now() + Duration(30000);
   scheduler_.after(Duration(29000), [this, tp = at->first] { move_offset(tp); });
-  // What was moved must stay moved though its first owner dies at once.
-  if (random_.chance(50))
-    scheduler_.at(down_until_ + Duration(random_.between(1, 1000)), [this] {
-      for (auto& p : processes_) crash(*p, std::nullopt);
-    });
 }
 
 void World::move_offset(const TopicPartition& tp) {
@@ -119,6 +114,7 @@ void World::move_offset(const TopicPartition& tp) {
   }
   say("operator resets p" + std::to_string(tp.partition.v) + " to " + std::to_string(to.v) + " " + text);
   if (before) coverage_.saw(*before->offset > to ? Seen::kResetBack : Seen::kResetForward);
+  moved_ = tp;
   w.excused = true;
   w.high.reset();
   w.low = to;
