@@ -106,10 +106,17 @@ class Checked:
             assert not found, f"{method} {target}: the request {body} {found}"
 
 
+def claim(api, worker, wait):
+    body = json.dumps({"wait": wait, "instance": "t"})
+    status, answer = api.call("POST", f"/api/v1/workers/{worker}/attempts:claim", body)
+    assert status == 200, (status, answer)
+    return answer["attempts"]
+
+
 def claimed(api, worker="pulled"):
-    status, body = api.call("POST", f"/api/v1/workers/{worker}/attempts:claim", '{"wait": "20s", "instance": "t"}')
-    assert status == 200 and len(body["attempts"]) == 1, (status, body)
-    return body["attempts"][0]
+    attempts = claim(api, worker, "20s")
+    assert len(attempts) == 1, attempts
+    return attempts[0]
 
 
 def send(api, value, key="k"):
@@ -166,15 +173,18 @@ def letters_found(api, query=""):
     return api.call("GET", "/api/v1/letters?" + urllib.parse.urlencode({"q": query}))[1]
 
 
+def finish(api, attempt, outcome):
+    """With this outcome if it is a replay; what else waits to be claimed is done. Whether it was one."""
+    replay = any(name == "bartleby-replay" for name, _ in attempt["message"]["headers"])
+    body = json.dumps({"outcome": outcome if replay else "done"})
+    assert api.call("POST", f"/api/v1/attempts/{attempt['token']}:finish", body)[0] == 204
+    return replay
+
+
 def end_replays(api, outcome):
-    """Whatever waits to be claimed is done, until a replay comes, which ends with this outcome."""
-    while True:
-        attempt = claimed(api)
-        replay = any(name == "bartleby-replay" for name, _ in attempt["message"]["headers"])
-        body = json.dumps({"outcome": outcome if replay else "done"})
-        assert api.call("POST", f"/api/v1/attempts/{attempt['token']}:finish", body)[0] == 204
-        if replay:
-            return
+    """Until a replay comes, which ends with this outcome."""
+    while not finish(api, claimed(api), outcome):
+        pass
 
 
 def operation_routes(api, letter):
@@ -193,8 +203,9 @@ def operation_routes(api, letter):
     assert api.call("PATCH", operation, '{"rate": 5}')[0] == 200
     for verb in ("start", "pause", "resume", "cancel"):
         assert api.call("POST", f"{operation}:{verb}", "{}")[0] == 200, verb
-    if state() == "replaying":  # it was faster than the cancel
-        end_replays(api, "reject")
+    while state() == "replaying":  # faster than the cancel, and sent; or taken, and given back in a moment
+        for attempt in claim(api, "pulled", "1s"):
+            finish(api, attempt, "reject")
     for target, body in ((at + ":replay", "{}"), ("/internal/v1/dlq/replay", json.dumps({"id": letter}))):
         wait_for("it to be open", lambda: state() == "open")
         assert api.call("POST", target, body)[0] == 200, target
