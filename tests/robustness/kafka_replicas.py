@@ -65,12 +65,13 @@ def in_step(world, topic=DLQ):
     return {int(one) for line in world.witness.ask("in_step", topic) for one in line.split()[1].split(",")}
 
 
-def led_by_others(world, *topics):
-    """Only the copies of letters go missing with the mortal one: whatever it leads would be away for seconds, and by
-    then it is known that letters have too few."""
+def kept_by_others(world, *topics):
+    """Only the copies of letters go missing with the mortal one. Kafka writes down that a transaction has a partition
+    before anything is sent there; where that waited for the death to be noticed, no letter would be sent any more."""
     for topic in (*topics, "__transaction_state", "__consumer_offsets"):
-        wait_for(f"{topic} to be led by another",
-                 lambda topic=topic: all(line.endswith(" 1") for line in world.witness.ask("move", topic, 1)), PATIENCE)
+        wait_for(f"{topic} to be with the others",
+                 lambda topic=topic: all(line.endswith(" 1 2") for line in world.witness.ask("keep", topic, "1,2")),
+                 PATIENCE)
 
 
 def replicas_go_missing(world):
@@ -98,7 +99,7 @@ def replicas_go_missing(world):
     for first in range(0, letters, 2):
         if first == early // 2:
             wait_for("the first letters", lambda: len(world.witness.read(f"{dying}.dlq")) == early // 2, PATIENCE)
-            led_by_others(world, dying, fine, f"{dying}.parked.{dying}", f"{fine}.parked.{dying}")
+            kept_by_others(world, dying, fine, f"{dying}.parked.{dying}", f"{fine}.parked.{dying}")
         if first == early:
             world.kafka.kill(MORTAL)
         world.witness.produce(dying, first, first + 2, 1000)
@@ -137,7 +138,7 @@ def gone_before_the_end(world):
     world.witness.produce(topic, 100, 110, 1000)
     wait_for("ten to be handled", lambda: len(endpoint.succeeded) == 10, PATIENCE)
     wait_for("a quiet worker", lambda: sum(world.witness.offsets(topic, topic).values()) == 10, PATIENCE)
-    led_by_others(world, topic, f"{topic}.parked.{topic}")
+    kept_by_others(world, topic, f"{topic}.parked.{topic}")
     before = world.said("writes go on as")
     gate.touch()
     world.witness.produce(topic, 0, 1, 1000)

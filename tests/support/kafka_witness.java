@@ -4,8 +4,10 @@
 // lines on standard output and ends with a dot. A line that begins with `! ` says what went wrong. Ends with its input.
 //
 //   create TOPIC PARTITIONS [COPIES]     partitions TOPIC TOTAL     delete TOPIC     set TOPIC NAME VALUE
-//   move TOPIC [NODE]           every partition gets another leader, of the brokers that have a copy; or this one
+//   move TOPIC                  every partition gets another leader, of the brokers that have a copy
 //   place TOPIC PARTITIONS NODE,…  created with one copy on each of these brokers
+//   keep TOPIC NODE,…           from now on it has copies on these alone, and the first leads; answers `partition leader
+//                               number of copies`
 //   deny TOPIC, allow TOPIC     nobody may write to it, or everybody may again
 //   hide TOPIC                  nobody may read its settings
 //   produce TOPIC FROM TO KEYS  messages m{n} with the key k{n % KEYS}; answers `n partition offset`
@@ -38,6 +40,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
@@ -113,7 +116,13 @@ public class kafka_witness {
                 for (int p = 0; p < Integer.parseInt(words[2]); ++p) copies.put(p, brokers);
                 admin.createTopics(List.of(new NewTopic(words[1], copies))).all().get();
             }
-            case "move" -> move(words[1], words.length > 2 ? Integer.valueOf(words[2]) : null);
+            case "move" -> move(words[1]);
+            case "keep" -> {
+                List<Integer> brokers = Arrays.stream(words[2].split(",")).map(Integer::valueOf).toList();
+                lead(words[1], one -> brokers);
+                for (TopicPartitionInfo one : described(words[1]).partitions())
+                    out.println(one.partition() + " " + leader(one) + " " + one.replicas().size());
+            }
             case "partitions" -> admin.createPartitions(
                 Map.of(words[1], NewPartitions.increaseTo(Integer.parseInt(words[2])))).all().get();
             case "delete" -> {
@@ -234,18 +243,28 @@ public class kafka_witness {
         admin.listOffsets(all).all().get().forEach((at, end) -> out.println(at.partition() + " " + end.offset()));
     }
 
-    private void move(String topic, Integer leader) throws Exception {
-        Map<TopicPartition, Optional<NewPartitionReassignment>> orders = new HashMap<>();
-        for (TopicPartitionInfo one : described(topic).partitions()) {
+    private void move(String topic) throws Exception {
+        lead(topic, one -> {
             List<Integer> copies = new ArrayList<>(one.replicas().stream().map(node -> node.id()).toList());
-            // The first of them leads, if it is in step.
-            Collections.rotate(copies, leader == null ? 1 : -Math.max(copies.indexOf(leader), 0));
-            orders.put(new TopicPartition(topic, one.partition()), Optional.of(new NewPartitionReassignment(copies)));
-        }
+            Collections.rotate(copies, 1);
+            return copies;
+        });
+        for (TopicPartitionInfo one : described(topic).partitions())
+            out.println(one.partition() + " " + leader(one));
+    }
+
+    // Every partition gets these copies, and the first of them leads, if it is in step.
+    private void lead(String topic, Function<TopicPartitionInfo, List<Integer>> copies) throws Exception {
+        Map<TopicPartition, Optional<NewPartitionReassignment>> orders = new HashMap<>();
+        for (TopicPartitionInfo one : described(topic).partitions())
+            orders.put(new TopicPartition(topic, one.partition()),
+                Optional.of(new NewPartitionReassignment(copies.apply(one))));
         admin.alterPartitionReassignments(orders).all().get();
         admin.electLeaders(ElectionType.PREFERRED, orders.keySet()).partitions().get();
-        for (TopicPartitionInfo one : described(topic).partitions())
-            out.println(one.partition() + " " + (one.leader() == null ? "none" : "" + one.leader().id()));
+    }
+
+    private static String leader(TopicPartitionInfo one) {
+        return one.leader() == null ? "none" : "" + one.leader().id();
     }
 
     private TopicDescription described(String topic) throws Exception {
