@@ -35,6 +35,7 @@ class Engine {
   const EngineCounters& counters() const { return shared_.counters; }
   const OutageGuard& guard() const { return shared_.guard; }
   std::uint64_t bytes() const { return shared_.bytes; }
+  std::uint64_t bytes_being_read() const { return shared_.reading; }
   std::uint32_t running() const { return shared_.running; }
   const PartitionEngine* partition(PartitionRef ref) const;
   const std::map<std::uint32_t, std::unique_ptr<PartitionEngine>>& partitions() const { return partitions_; }
