@@ -215,8 +215,11 @@ struct TopicSpec {
   // For one that is made, where the broker knows such things:
   bool forever = false;       // no retention, whatever is usual there
   std::int32_t replicas = 0;  // or as many as it has brokers; 0: as many as usual. Of one that is there: its copies
-  std::int32_t least_replicas = 0;  // where as many as usual are fewer
-  std::string compression{};        // empty: as usual
+  std::int32_t least_replicas = 0;   // where as many as usual are fewer
+  std::string compression{};         // empty: as usual
+  std::int32_t beside_replicas = 0;  // of the topic that it is made for: there are as many brokers, if not now
+  // Copies that must have a record before it counts, where there are as many; 0: as usual.
+  std::int32_t in_step = 0;
 };
 
 // Where a record landed.

@@ -19,6 +19,7 @@
 
 #include "adapters/broker/kafka/kafka_broker.h"
 #include "tests/contract/broker_contract.h"
+#include "tests/contract/kafka_newcomer.h"
 #include "tests/support/script_server.h"
 
 namespace bartleby::contract {
@@ -234,6 +235,41 @@ TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsReadFromItsBeginning) {
   EXPECT_EQ(offsets->front().offset.value_or(Offset(0)), Offset(0)) << "what is new would be skipped";
 }
 
+// The broker asks for the generation of who writes only, and that member has a valid one.
+TEST_P(KafkaAlone, APartitionOfATopicThatWasMadeAnewIsNotHandedOverBeforeItsOffsetIsSetBack) {
+  const std::string name = topic(2);
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {name});
+  for (const int p : {0, 1}) {
+    const PartitionRef ref = reading(a, {name, Partition(p)});
+    write_until_done(a, {}, {{ref, Offset(0), "a"}});
+  }
+  kafka::Admin& admin = dynamic_cast<kafka::KafkaBroker&>(broker()).admin();
+  Newcomer b(admin.options(), group, name);
+  ASSERT_TRUE(await([&] { return a.count<PartitionRevoked>() == 1 || b.owns({name, Partition(0)}); }));
+  ASSERT_EQ(a.count<PartitionRevoked>(), 1u);
+  const std::size_t answered = a.count<WriteAnswered>();
+  rig().fate_of_next_write(*a, Fate::kReplyLostNotDone);  // the first try fails, after a while
+  ASSERT_TRUE(admin.remove(name).has_value());
+  TopicSpec again;
+  again.name = name;
+  again.partitions = 2;
+  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  for (const int p : {0, 1}) produce({name, Partition(p)}, {"0", "1", "2", "3", "4", "5"});
+  std::set<TopicPartition> taken;
+  ASSERT_TRUE(await([&] {
+    for (const int p : {0, 1})
+      if (const TopicPartition tp{name, Partition(p)}; !taken.contains(tp) && b.owns(tp) && b.commit(tp, Offset(5)))
+        taken.insert(tp);
+    return !taken.empty() && a.count<MemberFailed>() == 1;
+  }));
+  EXPECT_EQ(a.count<WriteAnswered>(), answered) << "the fate was that of another write";
+  const auto offsets = broker().group_offsets(group, {name});
+  ASSERT_TRUE(offsets.has_value());
+  for (const CommittedOffset& o : *offsets)
+    EXPECT_EQ(o.offset, Offset(taken.contains(o.tp) ? 5 : 0)) << "partition " << o.tp.partition.v;
+}
+
 // A dead owner of many partitions is fenced for each of them.
 TEST_P(KafkaAlone, AWriterIsFencedOnceForAllWhoAskAtTheSameTime) {
   const TopicPartition tp{topic(), Partition(0)};
@@ -244,6 +280,31 @@ TEST_P(KafkaAlone, AWriterIsFencedOnceForAllWhoAskAtTheSameTime) {
   ASSERT_TRUE(await([&] { return a.count<WriterFenced>() == 50; }));
   for (std::uint64_t request = 1; request <= 50; ++request)
     EXPECT_TRUE(a.find<WriterFenced>([&](const WriterFenced& f) { return f.request == request && f.answered; }));
+}
+
+// Whose fault a record is that was not taken is asked for when its transaction is over: otherwise it grows too old
+// meanwhile, and its abort would look as if another writer had the id.
+TEST_P(KafkaAlone, AClusterThatIsSlowToTellWhatWentWrongShutsNobodyOut) {
+  if (GetParam().name != "Classic") GTEST_SKIP() << "a session of the other protocol is the broker's, and too short";
+  const TopicPartition tp{topic(), Partition(0)}, to{topic(), Partition(0)};
+  Probe& a = join(rig().fresh("group"), {tp.topic}, Duration(60000));
+  const PartitionRef ref = assigned(a, tp);
+  write_until_done(a, {}, {{ref, Offset(0), ""}});
+  kafka::Admin& admin = dynamic_cast<kafka::KafkaBroker&>(broker()).admin();
+  const std::vector<Record> many(100, out(to, "k", std::string(900000, 'x')));
+  const WriteSerial serial = send(a, many, {{ref, Offset(0), ""}});
+  ASSERT_TRUE(await([&] {
+    const auto end = admin.end_of(to, kafka::End::kHighWatermark);
+    return end && *end > Offset(0);
+  }));
+  {
+    const Frozen frozen;  // for longer than a transaction may be open
+    if (!frozen.is()) GTEST_SKIP() << "a broker that runs already is not frozen";
+    look_on(admin.options().transaction_limit + Duration(3000));
+  }
+  EXPECT_NE(answer(a, serial).result, WriteResult::kDone) << "it was over before the broker was frozen";
+  write_until_done(a, {out(to, "k", "after")}, {{ref, Offset(0), ""}});
+  EXPECT_EQ(a.count<MemberFailed>(), 0u) << "its own transaction was too old";
 }
 
 TEST_P(KafkaAlone, RecordsThatWereTakenBackAreInTheLogAndAreNotHandedOut) {

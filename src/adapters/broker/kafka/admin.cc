@@ -47,8 +47,15 @@ void take_policy(TopicSpec& spec, std::string_view policy) {
   spec.retention_bytes.reset();
 }
 
-// What `max_message` leaves to the batch a record is in is ours to add: people count what they send.
-std::vector<std::pair<std::string, std::string>> settings_of(const TopicSpec& spec) {
+// As many brokers may be away as the topic beside it can spare, where it has as many copies or fewer.
+std::int32_t in_step_of(const TopicSpec& spec, std::int32_t copies) {
+  const std::int32_t spared = spec.beside_replicas - spec.in_step;
+  return copies >= spec.beside_replicas ? spec.in_step : std::min(spec.in_step, copies - std::max(spared, 0));
+}
+
+// What `max_message` leaves to the batch a record is in is ours to add: people count what they send. `copies`: that it
+// is made with.
+std::vector<std::pair<std::string, std::string>> settings_of(const TopicSpec& spec, std::int32_t copies) {
   std::vector<std::pair<std::string, std::string>> all;
   all.emplace_back("max.message.bytes", std::to_string(spec.max_message));
   if (spec.compacted) {
@@ -62,14 +69,22 @@ std::vector<std::pair<std::string, std::string>> settings_of(const TopicSpec& sp
   if (spec.forever) all.emplace_back("retention.ms", "-1");
   if (!spec.compression.empty()) all.emplace_back("compression.type", spec.compression);
   if (spec.retention_bytes) all.emplace_back("retention.bytes", std::to_string(*spec.retention_bytes));
+  if (const std::int32_t in_step = in_step_of(spec, copies); in_step > 1 && copies >= in_step)
+    all.emplace_back("min.insync.replicas", std::to_string(in_step));
   return all;
 }
 
-// -1: as many copies as the cluster makes by default.
-int copies_of(const TopicSpec& spec, std::int32_t brokers, std::int32_t usual) {
+// How many copies a topic shall have; 0: as many as the cluster makes by default.
+std::int32_t wanted_copies(const TopicSpec& spec, std::int32_t usual) {
   const std::int32_t least = spec.least_replicas > std::max(usual, 1) ? spec.least_replicas : 0;
-  const std::int32_t wanted = spec.replicas > 0 ? spec.replicas : least;
-  return wanted > 0 ? std::clamp(wanted, 1, std::max(brokers, 1)) : -1;
+  return spec.replicas > 0 ? spec.replicas : least;
+}
+
+// A topic keeps for ever what it is made with, so brokers that are away for a moment count: a topic with as many
+// copies, or what the cluster makes by default, shows that there are some. Kafka makes it all the same, or refuses,
+// and then whoever wants it waits.
+std::int32_t copies_of(const TopicSpec& spec, std::int32_t brokers, std::int32_t usual) {
+  return std::min(wanted_copies(spec, usual), std::max({brokers, spec.beside_replicas, usual, 1}));
 }
 
 // Errors of single topics in the answer to an order about several.
@@ -78,8 +93,12 @@ Result<void> check_topics(const rd_kafka_topic_result_t** results, std::size_t c
     const rd_kafka_resp_err_t err = rd_kafka_topic_result_error(results[i]);
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == also_good) continue;
     const char* text = rd_kafka_topic_result_error_string(results[i]);
+    const char* hint = err == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR
+                           ? " It is to have as many copies as the topic that it is made for, or as the configuration"
+                             " says: it is made as soon as so many brokers are there."
+                           : "";
     return fail(code_of(err), std::string("Kafka: topic ") + rd_kafka_topic_result_name(results[i]) + ": " +
-                                  (text != nullptr ? text : rd_kafka_err2str(err)));
+                                  (text != nullptr ? text : rd_kafka_err2str(err)) + hint);
   }
   return {};
 }
@@ -183,7 +202,12 @@ void Admin::take_settings(Known& known, const rd_kafka_ConfigResource_t* told) {
     const char* value = rd_kafka_ConfigEntry_value(entry);
     take_setting(known.spec, setting, value);
     const auto n = number_in(value);
-    if (setting == "min.insync.replicas") known.needed = static_cast<std::int32_t>(n.value_or(1));
+    if (setting == "min.insync.replicas") {
+      known.needed = static_cast<std::int32_t>(n.value_or(1));
+      // What the cluster has for all topics, those that are made beside it have too.
+      const bool own = rd_kafka_ConfigEntry_source(entry) == RD_KAFKA_CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG;
+      known.spec.in_step = own ? known.needed : 0;
+    }
     if (setting == "segment.bytes" && n && *n > 0) known.segment = static_cast<std::uint64_t>(*n);
     if (setting == "cleanup.policy" && value != nullptr) policy = value;
   }
@@ -331,7 +355,7 @@ Result<Admin::Brokers> Admin::brokers() {
       rd_kafka_metadata(handle_.get(), 0, nullptr, &read, milliseconds(options_->request_limit));
   const MetadataPtr metadata(read);
   if (err != RD_KAFKA_RESP_ERR_NO_ERROR) return error_of(err, "Kafka: " + options_->bootstrap);
-  return Brokers{metadata->broker_cnt, metadata->broker_cnt > 1 ? usual_replicas(metadata->brokers[0].id) : 1};
+  return Brokers{metadata->broker_cnt, metadata->broker_cnt > 0 ? usual_replicas(metadata->brokers[0].id) : 0};
 }
 
 // Whoever may not know it does without.
@@ -353,6 +377,14 @@ std::int32_t Admin::usual_replicas(std::int32_t broker) {
   return 0;
 }
 
+// It stays so: Kafka adds no copies by itself when there are more brokers.
+void Admin::tell_few(const TopicSpec& spec, std::int32_t copies, std::int32_t wanted) const {
+  if (copies >= wanted || !options_->log) return;
+  options_->log(4, "topic " + spec.name + " is made with " + std::to_string(copies) +
+                       (copies == 1 ? " copy" : " copies") + " and not with " + std::to_string(wanted) +
+                       ": there are no more brokers now");
+}
+
 Result<void> Admin::create(const std::vector<TopicSpec>& wanted) {
   Result<Brokers> brokers = Brokers{};
   const auto chooses = [](const TopicSpec& spec) { return spec.replicas > 0 || spec.least_replicas > 1; };
@@ -361,13 +393,14 @@ Result<void> Admin::create(const std::vector<TopicSpec>& wanted) {
   std::vector<NewTopicPtr> owned;
   std::vector<rd_kafka_NewTopic_t*> all;
   for (const TopicSpec& spec : wanted) {
+    const std::int32_t copies = copies_of(spec, brokers->up, brokers->usual_replicas);
     std::array<char, 256> text{};
-    NewTopicPtr topic(rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions,
-                                            copies_of(spec, brokers->up, brokers->usual_replicas), text.data(),
-                                            text.size()));
+    NewTopicPtr topic(
+        rd_kafka_NewTopic_new(spec.name.c_str(), spec.partitions, copies > 0 ? copies : -1, text.data(), text.size()));
     if (!topic) return fail(ErrorCode::kInvalid, "Kafka: topic " + spec.name + ": " + text.data());
-    for (const auto& [name, value] : settings_of(spec))
+    for (const auto& [name, value] : settings_of(spec, copies > 0 ? copies : brokers->usual_replicas))
       rd_kafka_NewTopic_set_config(topic.get(), name.c_str(), value.c_str());
+    tell_few(spec, copies, wanted_copies(spec, brokers->usual_replicas));
     all.push_back(owned.emplace_back(std::move(topic)).get());
   }
   const QueuePtr queue(rd_kafka_queue_new(handle_.get()));
@@ -409,6 +442,8 @@ Result<std::vector<TopicSpec>> Admin::ensure(const std::vector<TopicSpec>& wante
     TopicSpec& whole = specs.try_emplace(spec.name, spec).first->second;
     whole.partitions = std::max(whole.partitions, spec.partitions);
     whole.least_replicas = std::max(whole.least_replicas, spec.least_replicas);
+    whole.beside_replicas = std::max(whole.beside_replicas, spec.beside_replicas);
+    whole.in_step = std::max(whole.in_step, spec.in_step);
   }
   std::vector<TopicSpec> missing, small;
   for (const auto& [name, spec] : specs) {

@@ -125,6 +125,7 @@ class Admin {
   std::int32_t usual_replicas(std::int32_t broker);
   Result<std::vector<std::string>> list_groups();
   Result<std::map<std::string, std::set<std::string>>> read_groups();  // by topic
+  void tell_few(const TopicSpec& spec, std::int32_t copies, std::int32_t wanted) const;
   Result<void> create(const std::vector<TopicSpec>& wanted);
   Result<void> grow(const std::vector<TopicSpec>& wanted);
 

@@ -162,7 +162,7 @@ Result<std::vector<Written>> KafkaBroker::produce(const std::vector<Record>& rec
   if (const auto opened = open_producer(); !opened) return std::unexpected(opened.error());
   std::vector<Written> written(records.size());
   rd_kafka_resp_err_t worst = RD_KAFKA_RESP_ERR_NO_ERROR;
-  std::size_t sent = 0, reported = 0;
+  std::size_t sent = 0, reported = 0, taken = 0;
   const auto limit = std::chrono::steady_clock::now() + admin_->options().write_limit;
   auto take_reports = [&] {
     const EventPtr event(rd_kafka_queue_poll(reports_.get(), 100));
@@ -170,7 +170,10 @@ Result<std::vector<Written>> KafkaBroker::produce(const std::vector<Record>& rec
     while (const rd_kafka_message_t* message = rd_kafka_event_message_next(event.get())) {
       const auto index = static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(message->_private));
       ++reported;
-      if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) worst = message->err;
+      if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        worst = message->err;
+      else
+        ++taken;
       if (index < written.size()) written[index] = {Partition(message->partition), Offset(message->offset)};
     }
   };
@@ -190,6 +193,12 @@ Result<std::vector<Written>> KafkaBroker::produce(const std::vector<Record>& rec
   producer_.reset();
   for (const Record& record : records) admin_->forget(record.topic);
   if (worst == RD_KAFKA_RESP_ERR_NO_ERROR) worst = RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
+  // A refusal would say that nothing is there.
+  if (taken > 0 || reported < sent)
+    return fail(ErrorCode::kUnavailable, "Kafka: " + records.front().topic + ": " + rd_kafka_err2str(worst) + "; " +
+                                             std::to_string(taken) + " of " + std::to_string(records.size()) +
+                                             " records are there" +
+                                             (reported < sent ? ", and of some nobody knows" : ""));
   return error_of(worst, "Kafka: " + records.front().topic);
 }
 

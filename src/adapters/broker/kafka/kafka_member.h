@@ -119,6 +119,13 @@ class KafkaMember : public Member {
     WriteSerial serial;
     std::vector<TopicPartition> tps;
   };
+  // Offsets of topics that were made anew: after it this member is over.
+  struct SetBack {
+    std::set<TopicPartition> tps;  // that nobody else can have yet
+    std::string why;
+    int tries = 0;
+    Clock::time_point until;
+  };
 
   Result<void> open();
   std::uint64_t read_ahead_kb() const;
@@ -154,7 +161,7 @@ class KafkaMember : public Member {
   void topics_read(rd_kafka_event_t* event);
   bool reads(const std::string& topic) const;
   std::vector<TopicPartition> lose_topic(const std::string& topic);
-  void set_back(std::vector<TopicPartition> tps, std::string why, int tries);
+  void set_back();
   void failed(bool shut_out, std::string message, bool topic_made_anew = false);
   void look_at_limits();
   void tell(const std::string& trouble);
@@ -201,7 +208,8 @@ class KafkaMember : public Member {
   bool topics_asked_ = false;
   bool topics_known_ = false;  // nothing is read before
   TopicWatch topic_watch_;
-  std::set<std::string> lost_topics_;  // given up because they were gone, and the group knows nothing of it
+  std::optional<SetBack> setting_back_;  // under way: no revocation is answered
+  std::set<std::string> lost_topics_;    // given up because they were gone, and the group knows nothing of it
   bool alive_ = true;
   bool joined_ = false;
   Clock::time_point began_ = Clock::now();

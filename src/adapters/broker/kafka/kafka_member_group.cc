@@ -83,12 +83,16 @@ bool KafkaMember::given_up() const {
 void KafkaMember::give_up() {
   for (std::uint32_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].owned) lose(slots_[i], i);
+  if (setting_back_) setting_back_->tps.clear();
   answer_revoke();
 }
 
 void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost) {
   revoking_.reset(rd_kafka_topic_partition_list_copy(list));
-  for (int i = 0; i < list->cnt; ++i) lost_topics_.erase(list->elems[i].topic);
+  for (int i = 0; i < list->cnt; ++i) {
+    lost_topics_.erase(list->elems[i].topic);
+    if (lost && setting_back_) setting_back_->tps.erase(where(list->elems[i]));
+  }
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     if (!slot.owned || rd_kafka_topic_partition_list_find(list, slot.tp.topic.c_str(), slot.tp.partition.v) == nullptr)
@@ -101,9 +105,10 @@ void KafkaMember::revoked(const rd_kafka_topic_partition_list_t* list, bool lost
   answer_revoke();
 }
 
-// The group waits for this answer: it comes when the last of the partitions was released or lost.
+// The group waits for this answer: it comes when the last of the partitions was released or lost, and not while offsets
+// are being set back. They may be of these.
 void KafkaMember::answer_revoke() {
-  if (!revoking_) return;
+  if (!revoking_ || setting_back_) return;
   for (const Slot& slot : slots_)
     if (slot.owned &&
         rd_kafka_topic_partition_list_find(revoking_.get(), slot.tp.topic.c_str(), slot.tp.partition.v) != nullptr)
@@ -196,11 +201,21 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
   }
   Slot* mine = slot(ask.ref);
   if (mine == nullptr || mine->run != ask.run) return;
-  if (!told || (ask.wanted >= *ask.start && ask.wanted <= *ask.high_watermark)) {
-    mine->start_at = ask.wanted;  // it cannot be told now, or it is there again: reading says so
+  if (!told) {
+    mine->start_at = ask.wanted;  // it cannot be told now: reading says it again
     return;
   }
-  push_of(ask.ref, ask.run, PositionOutOfRange{ask.ref, ask.wanted, *ask.start, *ask.high_watermark}, 0);
+  // It is there again, so the log was shorter for a while, and has grown by other records since: those below the
+  // position were never read. What is told is the log as it was.
+  Offset log_end = *ask.high_watermark;
+  if (ask.wanted > *ask.start && ask.wanted <= log_end) {
+    log_end = Offset(ask.wanted.v - 1);
+    if (admin_->options().log)
+      admin_->options().log(3, ask.tp.topic + "/" + std::to_string(ask.tp.partition.v) + " was cut back below offset " +
+                                   std::to_string(ask.wanted.v) +
+                                   ", where it was read, and has grown since: what was written anew may be missed");
+  }
+  push_of(ask.ref, ask.run, PositionOutOfRange{ask.ref, ask.wanted, *ask.start, log_end}, 0);
 }
 
 // Kafka tells the sizes of logs to clients that can ask for them; librdkafka 2.15.1 cannot. So it is guessed: what was

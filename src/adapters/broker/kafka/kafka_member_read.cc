@@ -18,8 +18,8 @@ std::string text_of(const TopicPartition& tp) { return tp.topic + " [" + std::to
 // Always by an assign at an absolute offset, never by a seek: one that meets a question for a logical offset loses to
 // its answer, and one after an error is refused (docs/decisions/0011).
 void KafkaMember::begin_reading() {
-  if (!alive_ || !topics_known_ || revoking_)
-    return;  // revoking: nothing flows now, and an unassign is taken for the answer
+  if (!alive_ || !topics_known_ || revoking_ || setting_back_)
+    return;  // revoking: nothing flows now, and an unassign is taken for the answer, also for one on its way
   ListPtr again = make_list(slots_.size());
   for (const Slot& slot : slots_)
     if (slot.owned && slot.start_at && attached_.erase(slot.tp) > 0) add_to(again, slot.tp);
@@ -111,6 +111,8 @@ bool KafkaMember::serve_partition(std::uint32_t index) {
     } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
                message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
       outside = true;
+      tell(text_of(slot.tp) + ": reading does not go on at offset " + std::to_string(slot.position.v) + ": " +
+           rd_kafka_message_errstr(message));
     } else if (std::exchange(slot.trouble, message->err) != message->err && admin_->options().log) {
       admin_->options().log(3, slot.tp.topic + "/" + std::to_string(slot.tp.partition.v) +
                                    " cannot be read: " + rd_kafka_message_errstr(message));

@@ -5,6 +5,7 @@
 // of a topic that is deleted; a write that was on its way may have brought them back.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "adapters/broker/kafka/kafka_member.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kTopicsFirst{100};  // between looks that were not answered at all
 constexpr std::chrono::milliseconds kTopicsLook{2000};
-constexpr int kTries = 5;  // to set offsets back
+constexpr int kTries = 5;                         // to set offsets back
+constexpr std::chrono::seconds kBegunWithin{30};  // the last of these: a revocation may wait for them
 
 }  // namespace
 
@@ -59,7 +61,12 @@ void KafkaMember::topics_read(rd_kafka_event_t* event) {
   }
   std::ranges::sort(back);
   back.erase(std::ranges::unique(back).begin(), back.end());
-  if (!back.empty()) return set_back(std::move(back), anew, kTries);
+  if (setting_back_) return setting_back_->tps.insert(back.begin(), back.end());  // with the next try
+  if (!back.empty()) {
+    setting_back_ = SetBack{{back.begin(), back.end()}, anew, kTries, Clock::now() + kBegunWithin};
+    return set_back();
+  }
+  answer_revoke();
   if (!anew.empty()) return failed(false, anew, true);
   if (!why.empty()) failed(false, why);
 }
@@ -75,25 +82,34 @@ std::vector<TopicPartition> KafkaMember::lose_topic(const std::string& topic) {
     tps.push_back(slots_[i].tp);
     lose(slots_[i], i);
   }
-  answer_revoke();
   return tps;
 }
 
 // As people do who want everything again: the beginning, without metadata. Behind what was being written, and before
-// anybody can take these partitions over.
-void KafkaMember::set_back(std::vector<TopicPartition> tps, std::string why, int tries) {
+// anybody can take these partitions over: a revocation is not answered meanwhile, for the broker asks for the
+// generation only, and would let us write over what their next owner has committed.
+void KafkaMember::set_back() {
+  const auto in_vain = [this] {
+    failed(false, setting_back_->why + ", unless its offset was committed again meanwhile: look at the group's offsets",
+           true);
+  };
+  serve_group();  // what the group has taken from us by now is not ours to set back
+  if (!alive_) return;
   auto reset = std::make_shared<WriteOrder>(WriteOrder{WriteSerial(0), {}, {}, nullptr, std::nullopt});
-  for (const TopicPartition& tp : tps) reset->offsets.push_back({tp, Offset(0), {}});
+  for (const TopicPartition& tp : setting_back_->tps) reset->offsets.push_back({tp, Offset(0), {}});
   reset->group.reset(rd_kafka_consumer_group_metadata(consumer_.get()));
   // Whoever is out of the group may not move what another owns now.
-  if (!reset->group || rd_kafka_consumer_group_metadata_generation_id(reset->group.get()) < 1)
-    return failed(false, why + ", unless its offset was committed again meanwhile: look at the group's offsets", true);
-  writer_.post([this, reset, tps = std::move(tps), why = std::move(why), tries]() mutable {
+  if (reset->offsets.empty() || !reset->group || rd_kafka_consumer_group_metadata_generation_id(reset->group.get()) < 1)
+    return in_vain();
+  reset->fate = std::exchange(next_fate_, std::nullopt);
+  writer_.post([this, reset, in_vain] {
     const bool done = transactions_.write(*reset).answer.result == WriteResult::kDone;
-    this->order([this, tps = std::move(tps), why = std::move(why), tries, done]() mutable {
-      if (!done && tries > 1) return set_back(std::move(tps), std::move(why), tries - 1);
-      failed(false, done ? why : why + ", unless its offset was committed again meanwhile: look at the group's offsets",
-             true);
+    this->order([this, reset, in_vain, done] {
+      for (const CommittedOffset& o : reset->offsets)
+        if (done) setting_back_->tps.erase(o.tp);
+      if (done && setting_back_->tps.empty()) return failed(false, setting_back_->why, true);
+      if (--setting_back_->tries > 0 && (!revoking_ || Clock::now() < setting_back_->until)) return set_back();
+      in_vain();
     });
   });
 }

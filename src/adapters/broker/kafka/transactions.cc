@@ -206,15 +206,20 @@ WriteReport Transactions::write(const WriteOrder& order) {
     return gone_wrong(order, begun);
   Step step = send(order, deadline);
   if (step.well() && !await_reports(deadline)) step = {RD_KAFKA_RESP_ERR__TIMED_OUT, true, false, "no reports"};
-  std::vector<RefusedRecord> to_blame = blamed(order);
-  if (step.well() && to_blame.empty() &&
-      std::ranges::any_of(deliveries_, [](const Delivery& d) { return d.err != RD_KAFKA_RESP_ERR_NO_ERROR; })) {
-    step = {RD_KAFKA_RESP_ERR__FAIL, true, false, "a record was not delivered"};
-    to_blame = denied(order);
+  bool may_be_denied = false;
+  if (std::ranges::any_of(deliveries_, [](const Delivery& d) { return d.err != RD_KAFKA_RESP_ERR_NO_ERROR; })) {
+    // One is open already, and it tells its error: as long as it is.
+    may_be_denied =
+        step.well() && refusal_of(step_of(rd_kafka_begin_transaction(producer_.get())).code) == Refusal::kDenied;
+    if (step.well()) step = {RD_KAFKA_RESP_ERR__FAIL, true, false, "a record was not delivered"};
   }
-  if (step.well() && to_blame.empty()) step = send_offsets(order, deadline);
-  if (!step.well() || !to_blame.empty()) {
+  if (step.well()) step = send_offsets(order, deadline);
+  if (!step.well()) {
     take_back(deadline);
+    // Whose fault it was is asked for behind the abort: a cluster that is slow to tell would make the transaction too
+    // old, and who aborts that one is taken for somebody whose id another writer has.
+    std::vector<RefusedRecord> to_blame = blamed(order);
+    if (to_blame.empty() && may_be_denied) to_blame = denied(order);
     // Where time was over the next write finds out first whether this one, or the one before it, has ended everywhere.
     bool late = step.code == RD_KAFKA_RESP_ERR__TIMED_OUT || step.code == RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS;
     late = late || std::ranges::any_of(to_blame, [](const auto& one) { return one.why == Refusal::kTimeout; });
@@ -331,6 +336,7 @@ bool Transactions::await_reports(Deadline deadline) {
 }
 
 std::vector<RefusedRecord> Transactions::blamed(const WriteOrder& order) {
+  const Deadline until = Clock::now() + admin_->options().request_limit;
   std::vector<RefusedRecord> all, certain, missing;
   std::map<std::string, bool> gone;  // topics of records whose time was over
   for (std::size_t i = 0; i < deliveries_.size(); ++i) {
@@ -341,7 +347,7 @@ std::vector<RefusedRecord> Transactions::blamed(const WriteOrder& order) {
     if (*why == Refusal::kTimeout) {
       // A topic that is gone holds up the whole transaction until its records' time is over, all of them alike.
       const auto [at, fresh] = gone.try_emplace(name, false);
-      if (fresh) {
+      if (fresh && Clock::now() < until) {
         const auto there = admin_->describe(name);
         at->second = !there && there.error().code == ErrorCode::kNotFound;
         if (there) admin_->not_taken(name);
@@ -362,8 +368,6 @@ std::vector<RefusedRecord> Transactions::blamed(const WriteOrder& order) {
 // A topic that the broker does not let us write to fails the transaction before any record is sent, and all of them are
 // reported alike: whose it is must be asked for.
 std::vector<RefusedRecord> Transactions::denied(const WriteOrder& order) {
-  const Step why = step_of(rd_kafka_begin_transaction(producer_.get()));  // one is open already: it tells its error
-  if (refusal_of(why.code) != Refusal::kDenied) return {};
   std::set<std::string> topics;
   for (const Record& record : order.records) topics.insert(record.topic);
   const auto forbidden = admin_->forbidden(topics);
