@@ -44,6 +44,10 @@ struct ReadLog {
 struct ReadJournal {
   PartitionRef ref;
 };
+// The partition begins anew: what still runs of it counts no more, and its messages may come again.
+struct ForgetRuns {
+  PartitionRef ref;
+};
 struct StartReading {
   PartitionRef ref;
   Offset from;
@@ -147,8 +151,8 @@ struct Alarm {
   std::uint64_t number = 0;
 };
 
-using Command = std::variant<ReadOffsets, FenceWriter, ReadLog, ReadJournal, StartReading, SetIntake, ReadMessage,
-                             Sweep, CancelSweep, WritePlan, ResolveWrite, ReleasePartition, Stopped>;
+using Command = std::variant<ReadOffsets, FenceWriter, ReadLog, ReadJournal, ForgetRuns, StartReading, SetIntake,
+                             ReadMessage, Sweep, CancelSweep, WritePlan, ResolveWrite, ReleasePartition, Stopped>;
 
 struct Commands {
   std::vector<Run> runs;

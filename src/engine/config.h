@@ -85,6 +85,7 @@ struct TopicTraits {
   std::optional<Duration> retention;
   std::optional<std::uint64_t> retention_bytes;
   bool compacted = false;
+  std::optional<std::uint64_t> max_message;  // that the topic takes
 };
 
 }  // namespace bartleby

@@ -27,11 +27,19 @@ void Engine::step(std::span<const Event> events, std::span<const Completion> com
   for (auto& [index, p] : partitions_) p->update_intake();
   release_ready();
   maybe_write();
-  if (stopping_ && !stopped_ && partitions_.empty() && !inflight_) {
+  if (stopping_ && !stopped_ && partitions_.empty() && may_leave()) {
     stopped_ = true;
     out.others.push_back(Stopped{});
   }
   shared_.out = &spare_;
+}
+
+// What became of the last write is of no use to anybody any more, but an answer shows that nothing is on its way. It is
+// not waited for longer than for the last write of a partition: a broker that is gone would be waited for for ever.
+bool Engine::may_leave() {
+  if (!inflight_) return true;
+  if (leave_at_ == kNever) leave_at_ = shared_.now.steady + kLastWrite;
+  return inflight_->unknown && shared_.now.steady >= leave_at_;
 }
 
 PartitionEngine* Engine::find(PartitionRef ref) {
@@ -131,6 +139,9 @@ void Engine::take(const ReadIn& in) {
 
 void Engine::take(const Completion& in) {
   suspect_running_ = false;
+  // Whatever became of it: one that nobody has run says nothing, but another may be tried.
+  const bool unrun = in.done == 0 && !in.last;
+  if (probe_ == in.token && !(unrun && mutant(Mutant::kUnrunProbeAwaited))) probe_over();
   if (PartitionEngine* p = find(in.token.ref)) {
     p->completed(in);
     return;
@@ -148,10 +159,15 @@ void Engine::take(const ParkedOrder& in) {
     if (!in.ref || *in.ref == p->ref()) p->order(in);
 }
 
+void Engine::probe_over() {
+  probe_.reset();
+  shared_.guard.probe_gone();
+}
+
 void Engine::remove(PartitionRef ref) {
   const auto at = partitions_.find(ref.index);
   if (at == partitions_.end()) return;
-  if (probe_partition_ == at->second->ref()) shared_.guard.probe_gone();
+  if (probe_ && probe_->ref == at->second->ref()) probe_over();
   shared_.guard.forget(at->second->ref());
   at->second->lost();
   orphans_ += at->second->runs();
@@ -172,7 +188,7 @@ void Engine::release_ready() {
 // ---- who runs ------------------------------------------------------------------------------------------
 
 void Engine::dispatch() {
-  if (paused_ || partitions_.empty() || writes_fail()) return;
+  if (paused_ || partitions_.empty() || writes_fail() || emits_wait()) return;
   const auto by_turn = [this](auto&& f) {  // every partition once, beginning with another one each time
     const auto n = static_cast<std::uint32_t>(partitions_.size());
     auto at = partitions_.begin();
@@ -189,7 +205,7 @@ void Engine::dispatch() {
     by_turn([this](PartitionEngine& p) {
       if (!p.dispatch_probe()) return true;
       shared_.guard.probe_started(shared_.now.steady);
-      probe_partition_ = p.ref();
+      probe_ = shared_.out->runs.back().token;
       return false;
     });
     return;
@@ -246,6 +262,7 @@ Instant Engine::next_wakeup() const {
     if (p->has_suspects()) at = std::min(at, ahead ? turn_until_ : shared_.now.steady + kShortestTurn);
   }
   if (inflight_ && inflight_->unknown) at = std::min(at, inflight_->resolve_at);
+  if (inflight_ && inflight_->unknown && stopping_ && !stopped_) at = std::min(at, leave_at_);
   for (const auto& [id, d] : shared_.destinations)
     if (d.suspended && !inflight_) at = std::min(at, std::max(d.suspended_until, write_not_before_));
   return at;

@@ -35,6 +35,7 @@ class Engine {
   const EngineCounters& counters() const { return shared_.counters; }
   const OutageGuard& guard() const { return shared_.guard; }
   std::uint64_t bytes() const { return shared_.bytes; }
+  std::uint64_t emitted_bytes() const { return shared_.emitted; }  // of these
   std::uint64_t bytes_being_read() const { return shared_.reading; }
   std::uint32_t running() const { return shared_.running; }
   const PartitionEngine* partition(PartitionRef ref) const;
@@ -43,8 +44,13 @@ class Engine {
   bool writing() const { return inflight_.has_value(); }
   bool in_doubt() const { return inflight_ && inflight_->unknown; }
   bool paused() const { return paused_; }
+  // A message that may have ended a process runs, or handlers are let come to their end for it: nobody else begins.
+  bool suspect_runs() const { return suspect_running_; }
+  bool makes_way() const { return turn_until_ != kNever && theirs_ && shared_.running > 0; }
   // The broker has taken none of the last writes: nothing new begins until it takes one.
   bool writes_fail() const;
+  // What handlers emitted and nobody has written yet has its share of the memory: nothing new begins until it goes.
+  bool emits_wait() const { return shared_.emitted >= std::max<std::uint64_t>(shared_.config.max_bytes / 2, 1); }
   // It has refused a record and is left alone, until it takes one that is tried alone.
   bool rests(DestinationId destination) const { return shared_.suspended(destination); }
 
@@ -73,6 +79,8 @@ class Engine {
 
   void dispatch();
   bool suspects_turn();
+  void probe_over();
+  bool may_leave();
   void maybe_write();
   bool build_write(std::optional<DestinationId> probe);
   void finish_write(bool done);
@@ -91,12 +99,13 @@ class Engine {
   Duration write_pause_{0};
   std::uint32_t failed_writes_ = 0;  // in a row, that the broker did not take or cannot tell of
   bool suspect_running_ = false;
+  Instant leave_at_ = kNever;  // of one that stops, whatever became of its last write
   // Whose turn it is while there are suspects, until when, and whether one ran in it.
   bool theirs_ = false;
   bool suspect_ran_ = false;
   Duration turn_length_{0};
   Instant turn_until_ = kNever;
-  std::optional<PartitionRef> probe_partition_;
+  std::optional<Token> probe_;  // of the guard, in the hands of a handler
   bool paused_ = false;
   bool stopping_ = false;
   bool stopped_ = false;

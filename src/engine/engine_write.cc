@@ -109,7 +109,7 @@ void Engine::take(const WriteIn& in) {
         finish_write(false);
         return;
       }
-      inflight_->unknown = true;
+      inflight_->unknown = shared_.in_doubt = true;
       inflight_->resolve_at = shared_.now.steady;
       return;
     case WriteResult::kNotDone:
@@ -125,6 +125,9 @@ void Engine::take(const WriteIn& in) {
   if (in.refused.empty()) return metadata_refused();
   const std::vector<PlannedRecord> records = std::move(inflight_->records);
   const std::vector<PartitionRef> refs = inflight_->refs;
+  // Who has begun anew meanwhile has other messages under the same numbers.
+  std::vector<bool> knows;
+  for (const PartitionRef ref : refs) knows.push_back(find(ref) != nullptr && find(ref)->has_cut());
   finish_write(false);
   failed_writes_ = 0;                      // it answers
   write_not_before_ = shared_.now.steady;  // the rest goes at once
@@ -135,7 +138,8 @@ void Engine::take(const WriteIn& in) {
     const std::pair<std::uint32_t, std::uint32_t> who{r.partition, r.source};
     PartitionEngine* p = find(refs[r.partition]);
     bool took_story = false;
-    if (p != nullptr && std::ranges::find(seen, who) == seen.end()) {  // one refusal per message is enough
+    if (p != nullptr && knows[r.partition] &&
+        std::ranges::find(seen, who) == seen.end()) {  // one refusal per message is enough
       seen.push_back(who);
       took_story = p->item_refused(r.source, r.type, refused, in.serial);
     }
@@ -183,6 +187,7 @@ void Engine::take(const ResolvedIn& in) {
 void Engine::finish_write(bool done) {
   const InFlight flight = std::move(*inflight_);
   inflight_.reset();
+  shared_.in_doubt = false;
   if (done) {
     failed_writes_ = 0;
     write_pause_ = Duration(0);

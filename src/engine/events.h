@@ -46,6 +46,8 @@ struct Token {
   PartitionRef ref;
   std::uint32_t entry = kNone;
   std::uint32_t serial = 0;
+
+  bool operator==(const Token&) const = default;
 };
 
 struct Ending {

@@ -64,27 +64,42 @@ class Explainer {
     switch (e.state) {
       case State::kQueued:
         if (p_.lanes_[e.lane].suspect) return "waiting to run alone: it may have ended a process";
-        return p_.lanes_[e.lane].current == kNone || &p_.entries_[p_.lanes_[e.lane].current] == &e ? "ready" : "held";
+        return p_.lanes_[e.lane].current == kNone || &p_.entries_[p_.lanes_[e.lane].current] == &e ? ready_text()
+                                                                                                   : "held";
       case State::kRunning:
         return "running";
       case State::kFetching:
-        return "is read again from the log";
+        if (e.serial != 0) return "being read again from the log";
+        return now_ < p_.fetch_retry_at_ ? "to be read again; its log does not answer, or ends before it"
+                                         : "waiting for memory, to be read again from the log";
       case State::kFailed:
-        return p_.shared_.suspended(p_.journal_destination()) ? "failed; its journal does not take that down"
-                                                              : "failed a moment ago; that is being written down";
+        return journal_rests() ? "failed; its journal does not take that down"
+                               : "failed a moment ago; that is being written down";
       case State::kParked:
         return "parked";
       case State::kKept:
         return "kept: exhausted, and dead letters are off";
       case State::kDying:
-        return p_.shared_.suspended({DestinationType::kDlq, p_.dlq_}) ? "dying; its dlq does not take letters"
-                                                                      : "dying";
+        if (p_.shared_.suspended({DestinationType::kDlq, p_.dlq_})) return "dying; its dlq does not take letters";
+        return journal_rests() ? "dying; its journal does not take that down" : "dying";
       case State::kSettling:
-        return "succeeded; what it leaves behind is not written yet";
+        if (p_.suspended_for(e)) return "succeeded; a topic that it writes to does not take records";
+        return journal_rests() ? "succeeded; its journal does not take that down"
+                               : "succeeded; what it leaves behind is not written yet";
       case State::kFinished:
         return "finished, behind one of its key that is not";
     }
     BARTLEBY_UNREACHABLE();
+  }
+
+  bool journal_rests() const { return p_.shared_.suspended(p_.journal_destination()); }
+
+  // What begins next, and what it waits for.
+  std::string ready_text() const {
+    if (engine_.suspect_runs()) return "ready; one that may have ended a process runs alone";
+    if (engine_.makes_way()) return "ready; one that may have ended a process is to run alone first";
+    if (engine_.running() < engine_.config().concurrency) return "ready";
+    return "ready; all handlers are busy: the worker runs " + std::to_string(engine_.config().concurrency) + " at once";
   }
 
   std::string sentence(const Pin& pin) const {
@@ -92,7 +107,8 @@ class Explainer {
     if (pin.due_in)
       return text + " waits for attempt " + std::to_string(pin.attempt) + " of " + std::to_string(pin.max_attempts) +
              " in " + in_words(*pin.due_in);
-    return text + " is " + pin.state;
+    const bool has = pin.state.starts_with("failed") || pin.state.starts_with("succeeded");
+    return text + (has ? " has " : " is ") + pin.state;
   }
 
   std::string hand_over() const {
@@ -118,7 +134,8 @@ class Explainer {
       else
         x.pinned_by.push_back({.offset = from,
                                .lane = l.hash,
-                               .state = "to be read again from the log",
+                               .state = p_.lacks_room_ ? "waiting for memory, to be read again from the log"
+                                                       : "to be read again from the log",
                                .kind = {},
                                .due_in = std::nullopt});
       return x.pinned_by.size() < room;
@@ -261,6 +278,8 @@ class Explainer {
     if (engine_.guard().open())
       return ". The outage guard is open since " + in_words(now_ - engine_.guard().since()) + ": one probe at a time";
     if (engine_.paused()) return ". The worker is paused";
+    if (engine_.emits_wait())
+      return ". What handlers emitted is not written yet and fills half of max_bytes: nothing new begins until it is";
     if (p_.intake_open_ || !p_.intake_known_) return "";
     if (p_.parked() >= engine_.config().max_parked)
       return ". Intake is stopped: " + std::to_string(p_.parked()) + " messages are parked, the limit";

@@ -34,7 +34,8 @@
 namespace bartleby {
 
 constexpr Offset kNoOffset{INT64_MAX};
-constexpr Duration kReadRetry{100};  // after a read that failed or found no room
+constexpr Duration kLastWrite{5000};  // beyond the drain, until a partition is handed over without it
+constexpr Duration kReadRetry{100};   // after a read that failed or found no room
 
 enum class State : std::uint8_t {
   kQueued,  // in memory or about to be read again, waits for its turn
@@ -224,6 +225,7 @@ class PartitionEngine {
   void drain();
   void begin_release();
   bool may_release() const;
+  bool last_write_waits() const;
   void lost();  // gives back what it holds
   bool handing_over() const { return handing_over_; }
 
@@ -234,7 +236,15 @@ class PartitionEngine {
   bool wants_write(Instant& at) const;
   void update_intake();
   void serve_reads();
-  std::uint64_t read_size(const Entry& e) const { return e.size != 0 ? e.size : shared_.config.max_message; }
+  void end_pass_at(Offset told);
+  void read_ends_early(const ReadIn& in);
+  bool short_for_long();
+  // What is not known counts as the topic's largest, but a topic that takes anything must not keep all others out.
+  std::uint64_t read_size(const Entry& e) const {
+    if (e.size != 0) return e.size;
+    const std::uint64_t usual = shared_.config.max_message;
+    return std::min(traits_.max_message.value_or(usual), std::max(usual, shared_.config.max_bytes / 8));
+  }
   bool may_read() const {  // the first of those that wait, without anything else having to go
     return shared_.reserve_users == 0 || shared_.room_for(read_size(entries_[room_queue_.front()]));
   }
@@ -484,6 +494,12 @@ class PartitionEngine {
 
   // stop
   Instant drain_until_ = kNever;
+  Instant short_since_ = kNever;  // the log is said to end before what is known of it
+  Instant short_last_ = kNever;
+  std::uint32_t short_answers_ = 0;
+  bool lacks_room_ = false;  // a message that the last sweep brought found no memory
+  bool pass_lacked_ = false;
+  bool anew_ = false;  // it begins again when the write in flight is over
   bool handing_over_ = false;
 };
 

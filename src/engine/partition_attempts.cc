@@ -211,6 +211,7 @@ void PartitionEngine::completed(const Completion& c) {
         f.emitted() = emitted_.make();
         emitted_[f.emitted()] = {o.emit_bytes, o.emit, o.emit_topic, o.emit_records};
         shared_.bytes += o.emit_bytes;
+        shared_.emitted += o.emit_bytes;
       }
       finish(i, o.fate);
     } else {
@@ -432,12 +433,17 @@ void PartitionEngine::due_timers() {
 }
 
 void PartitionEngine::order(const ParkedOrder& o) {
+  // Nothing begins any more while it is handed over, but what is given up is given up: the next owner reads it.
+  const bool gives_up = o.what == ParkedOrder::What::kGiveUp;
+  if (phase_ != Phase::kRunning && !(phase_ == Phase::kDraining && gives_up)) return;
   std::vector<std::uint32_t> chosen;
   each_slow([&](std::uint32_t lane) {
     const std::uint32_t i = lanes_[lane].current;
     if (i == kNone) return;
     const Entry& e = entries_[i];
-    const bool waits = e.state == State::kParked || e.state == State::kKept;
+    // What is kept though it is exhausted was given up already, and its journal may have the only copy of it.
+    const bool again = phase_ == Phase::kDraining && !shared_.config.dead_letters && !shared_.config.drop;
+    const bool waits = e.state == State::kParked || (e.state == State::kKept && !again);
     if (waits && (!o.offset || *o.offset == e.offset) && (!o.kind || *o.kind == facts_[e.facts].kind))
       chosen.push_back(i);
   });
@@ -453,42 +459,11 @@ void PartitionEngine::order(const ParkedOrder& o) {
       f.decided = f.lost = false;  // what retention took is looked for once more, or it would be ready without bytes
     else
       doom(i, Reason::kGivenUp);
-    advance(entries_[i].lane);
+    if (phase_ == Phase::kDraining)
+      die(i, Reason::kGivenUp);
+    else
+      advance(entries_[i].lane);
   }
-}
-
-bool PartitionEngine::suspicious(const Entry& e) const {
-  if (obituaries_.empty()) return false;
-  const auto at = obituaries_.find(e.offset);
-  if (at == obituaries_.end()) return false;
-  return std::ranges::any_of(at->second, [&](const Obituary& o) {
-    return o.timestamp == e.timestamp || mutant(Mutant::kObituaryTimestampIgnored);
-  });
-}
-
-bool PartitionEngine::must_run_alone(const Entry& e) const {
-  return suspicious(e) && shared_.config.in_process && !mutant(Mutant::kSuspectsRunTogether);
-}
-
-bool PartitionEngine::died_too_often(const Entry& e) const {
-  return !mutant(Mutant::kCrashesNotCounted) && deaths(e) >= shared_.config.cases[e.case_id].max_crashes;
-}
-
-std::uint32_t PartitionEngine::fewest_crashes() const {
-  return std::ranges::min(shared_.config.cases, {}, &RetryPolicy::max_crashes).max_crashes;
-}
-
-// Deaths that count: the message was named by the fault, or nothing else ran.
-std::uint32_t PartitionEngine::deaths(const Entry& e) const {
-  if (obituaries_.empty()) return 0;
-  const auto at = obituaries_.find(e.offset);
-  if (at == obituaries_.end()) return 0;
-  std::uint32_t n = 0;
-  for (const Obituary& o : at->second) {
-    if (o.timestamp != e.timestamp && !mutant(Mutant::kObituaryTimestampIgnored)) continue;
-    if (o.faulting || o.alone || mutant(Mutant::kInnocentsCounted)) ++n;
-  }
-  return n;
 }
 
 }  // namespace bartleby

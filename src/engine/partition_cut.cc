@@ -342,12 +342,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     plan.records.push_back(
         {.type = RecordType::kJournalErase, .partition = index, .entry = HeadEntry{lane, from}, .letter = {}});
   }
-  const bool rests = journal_rests() && !cut_->release && !emptied_;  // then what may go later goes later
+  const bool rests = journal_rests() && !cut_->release && !emptied_;  // then what may go later goes when it works
   for (const auto& [offset, done] : live_done_) {
-    if (rests) {
-      cut_->more = true;
-      break;
-    }
+    if (rests) break;
     if (offset >= m.high && !mutant(Mutant::kDoneErasedEarly)) continue;
     if (lane_open_at(done.lane, offset) && !mutant(Mutant::kDoneOfOpenLaneErased)) continue;
     if (cut_->done_erases.size() == kMaxErases && !cut_->release) {
@@ -382,7 +379,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   // A check vouches for what is left: of what people have reset nothing may be left.
   const bool all = cut_->release || emptied_ || strays_.size() <= kMaxErases;
   cut_->strays = rests ? 0 : all ? strays_.size() : std::max(kMaxErases, bring_replaced_forward());
-  cut_->more = cut_->more || cut_->strays < strays_.size();
+  cut_->more = cut_->more || (!rests && cut_->strays < strays_.size());
   for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
     if (!std::holds_alternative<Obituary>(stray.entry)) {
       --cut_->check.count;

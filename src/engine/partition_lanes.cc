@@ -243,6 +243,7 @@ void PartitionEngine::drop_facts(Entry& e) {
 
 void PartitionEngine::drop_emitted(Facts& f) {
   shared_.bytes -= emitted_[f.emitted()].bytes;
+  shared_.emitted -= emitted_[f.emitted()].bytes;
   shared_.out->free_emits.push_back(emitted_[f.emitted()].emit);
   emitted_.free(f.emitted());
   f.emitted() = kNone;

@@ -5,11 +5,6 @@
 #include "engine/partition.h"
 
 namespace bartleby {
-namespace {
-
-constexpr Duration kLastWrite{5000};
-
-}  // namespace
 
 void PartitionEngine::tick() {
   const Instant now = shared_.now.steady;
@@ -31,9 +26,9 @@ void PartitionEngine::tick() {
     start_pass();
   }
   if (phase_ == Phase::kDraining && may_release()) begin_release();
-  // The last write cannot be made, for instance because the journal refuses: go without it, and the next owner repeats
-  // a little.
-  if (phase_ == Phase::kReleasing && !cut_ && now >= drain_until_ + kLastWrite) {
+  // The last write cannot be made, for instance because the journal refuses, or nobody can say what became of it: go
+  // without it, and the next owner repeats a little. It reads stable offsets, so it learns what was written.
+  if (last_write_waits() && now >= drain_until_ + kLastWrite) {
     shared_.alarm(AlarmType::kDrainExpired, ref_, low_);
     phase_ = Phase::kRefused;
   }
@@ -61,6 +56,7 @@ bool PartitionEngine::expiring(const Entry& e) const {
 // The window may not be longer than half of what retention leaves: measured from what waits to what was read last. How
 // old both are does not matter: who reads what lay there for long would stand still otherwise.
 bool PartitionEngine::half_over(const Entry& e) const {
+  if (e.flags & kUnread) return false;  // its time is not known yet
   return last_read_ && retention_between(e, std::min(*last_read_, shared_.now.wall), window_.end(), 5);
 }
 
@@ -121,7 +117,7 @@ Instant PartitionEngine::next_wakeup() const {
     if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));
   }
   if (phase_ == Phase::kDraining) at = std::min(at, drain_until_);
-  if (phase_ == Phase::kReleasing && !cut_) at = std::min(at, drain_until_ + kLastWrite);
+  if (last_write_waits()) at = std::min(at, drain_until_ + kLastWrite);
   return at;
 }
 
@@ -147,13 +143,13 @@ bool PartitionEngine::wants_write(Instant& at) const {
 void PartitionEngine::drain() {
   if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing) return;
   handing_over_ = true;
+  drain_until_ = shared_.now.steady + shared_.config.drain;
   if (phase_ == Phase::kClaiming && cut_) return;  // our name may be there in a moment, and must not stay
   if (phase_ != Phase::kRunning) {                 // nothing of ours is there yet
     phase_ = Phase::kRefused;
     return;
   }
   phase_ = Phase::kDraining;
-  drain_until_ = shared_.now.steady + shared_.config.drain;
   if (!mutant(Mutant::kDispatchWhileDraining)) {
     for (const std::uint32_t lane : ready_) lanes_[lane].ready = false;
     ready_.clear();
@@ -162,6 +158,12 @@ void PartitionEngine::drain() {
   suspects_.clear();
   dirty_ = true;
   if (may_release()) begin_release();
+}
+
+// Its own last write, or the claim of one that is to go.
+bool PartitionEngine::last_write_waits() const {
+  const bool leaves = phase_ == Phase::kReleasing || (phase_ == Phase::kClaiming && handing_over_);
+  return leaves && (!cut_ || shared_.in_doubt);
 }
 
 void PartitionEngine::begin_release() {
@@ -175,7 +177,7 @@ bool PartitionEngine::may_release() const {
   const auto waits = [this](std::uint32_t i) {
     return entries_[i].state == State::kDying && facts_[entries_[i].facts].decided;
   };
-  return (runs_ == 0 || mutant(Mutant::kReleaseBeforeHandlersEnd)) && !cut_ && std::ranges::all_of(pending_, waits);
+  return (runs() == 0 || mutant(Mutant::kReleaseBeforeHandlersEnd)) && !cut_ && std::ranges::all_of(pending_, waits);
 }
 
 void PartitionEngine::lost() { forget_live(); }
@@ -223,7 +225,7 @@ void PartitionEngine::forget_live() {
   found_entries_.clear();
   after_.clear();
   pass_lanes_.clear();
-  sweeping_ = false;
+  sweeping_ = lacks_room_ = false;
   cut_.reset();
   orphans_ += std::exchange(runs_, 0);
   kept_ = 0;

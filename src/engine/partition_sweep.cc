@@ -14,6 +14,9 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kReadsAtOnce = 16;
+// So long, and so often, until the log is taken for another one.
+constexpr Duration kShortFor{7000};
+constexpr std::uint32_t kShortAnswers = 12;
 
 }  // namespace
 
@@ -32,6 +35,7 @@ void PartitionEngine::start_pass() {
   if (pass_lanes_.empty()) return;
   std::ranges::sort(sweep.lanes);
   sweeping_ = true;
+  pass_lacked_ = false;
   sweep_serial_ = sweep.serial;
   pass_end_ = sweep.to;
   ++shared_.counters.sweeps;
@@ -65,11 +69,49 @@ void PartitionEngine::range_read(const ReadIn& in) {
   for (const std::uint32_t lane : pass_lanes_)
     if (lanes_[lane].in_pass && lanes_[lane].log_from < in.log_start) lost_up_to(in.log_start, lanes_[lane].log_from);
   for (const RecordRef& r : in.records) sweep_one(r);
+  if (in.end && in.next < pass_end_ && !mutant(Mutant::kShortSweepTaken)) {
+    end_pass_at(in.next);
+    read_ends_early(in);
+    return;
+  }
+  if (in.end) short_since_ = kNever;
   const bool idle = std::ranges::none_of(pass_lanes_, [&](std::uint32_t lane) { return lanes_[lane].in_pass; });
   if (in.end || idle) {
     if (!in.end) shared_.out->others.push_back(CancelSweep{ref_, sweep_serial_});
     end_pass();
   }
+}
+
+// It ends before what was read already: whoever answers has fallen behind, and what lies beyond is not told.
+void PartitionEngine::end_pass_at(Offset told) {
+  for (const std::uint32_t lane : std::vector(pass_lanes_)) {
+    const LaneState& l = lanes_[lane];
+    if (!l.in_pass) continue;
+    if (l.log_from < told) short_since_ = kNever;  // it gets on
+    if (!notes_.empty() && l.log_from < told) drop_notes(l.log_from, told, l.hash);
+    leave_pass(lane, std::max(l.log_from, told), true);
+  }
+  end_pass();
+  sweep_retry_at_ = shared_.now.steady + kReadRetry;
+}
+
+// Once may be a replica that lags. For seconds, it is another log under the same name.
+void PartitionEngine::read_ends_early(const ReadIn& in) {
+  if (short_for_long()) out_of_range({ref_, in.log_start, in.next});
+}
+
+// By time and by number: many may ask at once, or nobody for long. Answers to those that asked at once count as one.
+bool PartitionEngine::short_for_long() {
+  const Instant now = shared_.now.steady;
+  if (short_since_ == kNever || now - short_last_ > kShortFor) {
+    short_since_ = now;
+    short_answers_ = 0;
+  }
+  if (short_answers_ == 0 || now - short_last_ >= kReadRetry) {
+    short_last_ = now;
+    ++short_answers_;
+  }
+  return short_answers_ >= kShortAnswers && now - short_since_ >= kShortFor;
 }
 
 // Retention took what a lane still had to do. Which messages that were cannot be known any more; that it happened
@@ -113,6 +155,7 @@ void PartitionEngine::sweep_one(const RecordRef& r) {
     reserve = l.current == kNone && !room && shared_.reserve_users == 0;
     if (!room && !reserve) {
       sweep_retry_at_ = shared_.now.steady + kReadRetry;
+      lacks_room_ = pass_lacked_ = true;
       leave_pass(lane, r.offset, l.current == kNone);
       drop();
       return;
@@ -157,6 +200,7 @@ void PartitionEngine::leave_pass(std::uint32_t lane, Offset stopped_at, bool aga
 
 void PartitionEngine::end_pass() {
   sweeping_ = false;
+  lacks_room_ = pass_lacked_;
   for (const std::uint32_t lane : std::exchange(pass_lanes_, {})) {
     if (!lanes_[lane].in_pass) continue;
     LaneState& l = lanes_[lane];
@@ -290,13 +334,16 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     e.flags &= static_cast<std::uint8_t>(~kReserve);
     --shared_.reserve_users;
   };
-  if (!in.answered) {
+  const bool ends_early = in.answered && in.records.empty() && in.next <= e.offset && in.log_start <= e.offset;
+  if (!in.answered || ends_early) {
     drop_from(0);
     give_reserve_back();
     room_queue_.push_back(i);
     fetch_retry_at_ = shared_.now.steady + kReadRetry;
+    if (ends_early) read_ends_early(in);
     return;
   }
+  short_since_ = kNever;
   const std::uint32_t lane = e.lane;
   e.state = State::kQueued;
   if (in.records.empty() || in.records.front().offset != e.offset) {

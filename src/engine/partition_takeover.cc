@@ -21,6 +21,7 @@ void PartitionEngine::begin() {
   phase_ = Phase::kReadStable;
   retry_pause_ = Duration(0);
   fence_at_ = shared_.now.steady + kPatience;
+  short_since_ = kNever;
   ask();
 }
 
@@ -94,6 +95,14 @@ void PartitionEngine::log_read(const LogIn& in) {
   log_end_ = in.log_end;
   log_bytes_ = in.bytes;
   if (phase_ == Phase::kReadLog) {
+    // A log that is shorter than what was committed is another one, or whoever answers has fallen behind: all would run
+    // again because of one answer, so it is asked for some seconds.
+    const Offset known = std::max(found_offset_.value_or(Offset(0)),
+                                  found_.origin == MetadataOrigin::kOurs ? found_.metadata.high : Offset(0));
+    if (known > in.log_end && !short_for_long()) {
+      ask_later();
+      return;
+    }
     phase_ = Phase::kReadJournal;
     found_entries_.clear();
     ask();
@@ -309,6 +318,7 @@ void PartitionEngine::open_listed() {
                 .lane = m.lane.value_or(Lane(0)),
                 .flags = static_cast<std::uint8_t>(m.lane ? 0 : kKeyless)};
     const std::uint32_t e = new_entry(r);
+    if (m.timestamp == Timestamp{} && m.attempts == 0) entries_[e].flags |= kUnread;  // as its last owner left it
     append(lane, e);
     attach_note(lane, e, item);
     if (m.self) self_offsets_.insert(m.offset);
@@ -347,11 +357,15 @@ void PartitionEngine::open_listed() {
 
 // The log is not the one we knew: drop everything and take over again.
 void PartitionEngine::restart() {
+  anew_ = cut_.has_value();
+  if (runs_ > 0) shared_.out->others.push_back(ForgetRuns{ref_});
   forget_live();
   shared_.guard.probe_gone();  // if it was one of ours, nobody will answer it
   found_ = {};
   found_offset_.reset();
-  begin();
+  phase_ = Phase::kReadStable;
+  retry_at_ = kNever;
+  if (!anew_) begin();
 }
 
 }  // namespace bartleby

@@ -12,7 +12,10 @@ constexpr Duration kStuckFor{60000};
 }  // namespace
 
 void PartitionEngine::written(bool done) {
-  if (!cut_) return;  // the partition began anew while the write was on its way
+  if (!cut_) {  // the partition is to begin anew, and has waited for this: else it might read what was there before it
+    if (std::exchange(anew_, false) && phase_ == Phase::kReadStable) begin();
+    return;
+  }
   if (!done) {
     dirty_ = true;
     revert_cut();
@@ -162,6 +165,7 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
 void PartitionEngine::retry_blocked() {
   unblock_ = true;
   if (!blocked_.empty() && items_since_ == kNever) items_since_ = shared_.now.steady;
+  if (!live_done_.empty() || !strays_.empty()) dirty_ = true;  // what was left in a journal that refused can go now
 }
 
 }  // namespace bartleby

@@ -56,6 +56,8 @@ struct Shared {
   std::map<DestinationId, Destination> destinations;
   EngineCounters counters;
   std::uint64_t bytes = 0;          // of messages in memory, all partitions
+  std::uint64_t emitted = 0;        // of these, what handlers emitted and nobody has written yet
+  bool in_doubt = false;            // nobody knows what became of the write in flight
   std::uint64_t reading = 0;        // of single messages that are being read: they will be in memory
   std::uint32_t running = 0;        // Run commands without their completion
   std::uint32_t reserve_users = 0;  // due heads that live on the reserved message

@@ -412,6 +412,8 @@ void Pump::log_range_read(const LogRangeRead& in) {
                          in.high_watermark, {});
     }
   } else if (request.asked == Asked::kTailEnd) {
+    // A journal that ends before what was read of it is another one, or was cut back: all it says may be new.
+    if (in.answered && in.high_watermark < p->tail_from) p->tail_from = in.start;
     if (in.answered && in.end > p->tail_from)
       member_.read_range(ask({.asked = Asked::kTail, .ref = request.ref, .journal = {}}), journal, p->tail_from, in.end,
                          {});

@@ -25,6 +25,8 @@ void Pump::carry_out(Command& command) {
           if (gone_) gone_(c.ref);
           if (place(c.ref) != nullptr) places_.erase(c.ref.index);
           member_.release(c.ref);
+        } else if constexpr (std::is_same_v<T, ForgetRuns>) {
+          if (gone_) gone_(c.ref);
         } else if constexpr (std::is_same_v<T, CancelSweep>) {  // also of a partition that is lost: nobody wants it now
           for (auto at = requests_.begin(); at != requests_.end(); ++at)
             if (at->second.asked == Asked::kSweep && at->second.ref == c.ref && at->second.serial == c.serial) {

@@ -53,7 +53,7 @@ template <class Archive, class T>
 void fields(Archive& a, T& x) {
   if constexpr (requires { std::remove_const_t<T>::v; }) {
     a(x.v);
-  } else if constexpr (kOneOf<T, RevokedIn, LostIn, ReadLog, ReadJournal, ReleasePartition>) {
+  } else if constexpr (kOneOf<T, RevokedIn, LostIn, ReadLog, ReadJournal, ForgetRuns, ReleasePartition>) {
     a(x.ref);
   } else if constexpr (kOneOf<T, StopIn, Stopped>) {
   } else if constexpr (kOneOf<T, Schedule, Linear, PauseIn, SettingsIn, ResolveWrite>) {
@@ -64,11 +64,11 @@ void fields(Archive& a, T& x) {
     auto& [one, two] = x;
     a(one, two);
   } else if constexpr (kOneOf<T, Token, Completion, AssignedIn, OutOfRangeIn, RefusedItem, WriteIn, ResolvedIn,
-                              ResolvedPartition, Exponential, TopicTraits, RunItem, JournalItem, LetterPlan, PlannedCut,
+                              ResolvedPartition, Exponential, RunItem, JournalItem, LetterPlan, PlannedCut,
                               WritePlan>) {
     auto& [one, two, three] = x;
     a(one, two, three);
-  } else if constexpr (kOneOf<T, ParkedOrder, ReadMessage, Alarm>) {
+  } else if constexpr (kOneOf<T, ParkedOrder, ReadMessage, Alarm, TopicTraits>) {
     auto& [one, two, three, four] = x;
     a(one, two, three, four);
   } else if constexpr (kOneOf<T, LogIn, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings>) {

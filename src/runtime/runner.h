@@ -46,6 +46,8 @@ class Runner {
   void end_turn();
   // `life` comes back with what the stretch came to.
   void run(std::uint64_t life, const Run& run, std::span<const RunMessage> messages);
+  // Nothing of it begins any more. What runs is left behind: where one of its messages comes again, under this or
+  // another assignment, it waits for that to end.
   void release(PartitionRef ref);
   // For stretches that begin from now on; by case, as many as before.
   void set_policies(const std::vector<RetryPolicy>& policies);

@@ -132,6 +132,7 @@ class Worker {
   bool prepare();
   bool make_topics();
   void tell_hidden(const std::string& topic);
+  void tell_forgetting(const TopicSpec& dlq);
   TopicSpec dlq_spec(const std::string& name, const TopicSpec& source) const;
   void follow_growth(Now now);
   void add_lane(const SourceTopic& source, const TopicWords& words, const TopicSpec& topic,
@@ -183,7 +184,7 @@ class Worker {
   std::map<std::string, SourceTopic> sources_;
   std::vector<std::string> lanes_;                  // private ones, one for each topic
   std::map<std::string, std::int32_t> partitions_;  // of the topics, when they were prepared
-  std::set<std::string> hidden_;                    // topics of which it was told that we may not read their settings
+  std::set<std::string> told_topics_;               // of whose settings something was told already
   std::set<std::string> emitted_topics_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Pump> pump_;

@@ -24,13 +24,20 @@ TopicSpec topic_spec(const std::string& name, std::int32_t partitions) {
 // Of ours beside a topic of messages: a broker that dies must not take more than it takes of that one.
 TopicSpec beside(const TopicSpec& topic, const std::string& name) {
   TopicSpec spec = topic_spec(name, topic.partitions);
-  spec.least_replicas = topic.replicas;
+  spec.least_replicas = spec.beside_replicas = topic.replicas;
+  spec.in_step = topic.in_step;
   return spec;
 }
 
 // An entry may hold its message, as text: a byte becomes six characters at most.
 std::size_t journal_message(std::size_t message) {
   return std::min<std::size_t>(6 * message + 65536, std::numeric_limits<std::int32_t>::max());
+}
+
+// People who make a journal themselves mostly make it like any other topic: then its entries are deleted while the
+// messages that they are of still wait. Only their latest may stay, and that for ever.
+bool keeps_entries(const TopicSpec& journal) {
+  return journal.hidden || (journal.compacted && !journal.retention && !journal.retention_bytes);
 }
 
 // A letter that must go in parts: each with its headers fits into a record of its dlq.
@@ -47,6 +54,7 @@ bool Worker::make_topics() {
   lanes_.clear();
   std::vector<TopicSpec> wanted;
   std::int32_t copies = kOutcomesReplicas;
+  std::int32_t most_copies = 0;
   for (const std::string& topic : spec_.topics) {
     Result<TopicSpec> there = broker_.describe(topic);
     if (!there && there.error().code == ErrorCode::kNotFound && spec_.new_topic_partitions > 0) {
@@ -59,13 +67,14 @@ bool Worker::make_topics() {
     if (there->hidden) tell_hidden(topic);
     const TopicWords words{topic, spec_.group, spec_.name, spec_.cluster};
     SourceTopic source;
-    source.traits = {there->retention, there->retention_bytes, there->compacted};
+    source.traits = {there->retention, there->retention_bytes, there->compacted, there->max_message};
     source.journal = topic_name(spec_.journal, words);
     source.dlq.topic = topic_name(spec_.dead_letter, words);
     source.dlq.partitions = there->partitions;
     source.dlq.dialect = spec_.dialect;
     partitions_[topic] = there->partitions;
     copies = std::max(copies, there->replicas);
+    most_copies = std::max(most_copies, there->replicas);
     wanted.push_back(beside(*there, source.journal));
     wanted.back().compacted = true;
     wanted.back().max_message = journal_message(there->max_message);
@@ -79,20 +88,45 @@ bool Worker::make_topics() {
     wanted.push_back(topic_spec(kOutcomesTopic, kOutcomesPartitions));
     wanted.back().retention = kLaneRetention;
     wanted.back().least_replicas = copies;
+    wanted.back().beside_replicas = most_copies;
   }
   const auto made = broker_.ensure_topics(wanted);
   if (!made) return trouble("cannot create journal and dead letter topics", made.error()), false;
   for (auto& [topic, source] : sources_)
-    for (const TopicSpec& t : *made)
+    for (const TopicSpec& t : *made) {
+      if (t.name == source.journal && !keeps_entries(t))
+        return trouble("journal " + t.name, Error{ErrorCode::kInvalid,
+                                                  "it forgets entries of messages that wait: set its cleanup.policy"
+                                                  " to compact"}),
+               false;
       if (t.name == source.dlq.topic) {
         source.dlq.partitions = t.partitions;
         source.dlq.part_bytes = part_bytes(t.max_message);
       }
+    }
+  for (const TopicSpec& asked : wanted)
+    for (const TopicSpec& t : *made)
+      if (asked.forever && t.name == asked.name && (t.retention || t.retention_bytes || t.compacted))
+        tell_forgetting(t);
   return true;
 }
 
+// Somebody else has made it: it keeps its settings, whatever the configuration says.
+void Worker::tell_forgetting(const TopicSpec& dlq) {
+  if (!told_topics_.insert(dlq.name).second) return;
+  log_.warning(
+      "dlq_forgets",
+      {{"worker", spec_.name},
+       {"dlq", dlq.name},
+       {"retention_ms", dlq.retention ? dlq.retention->count() : -1},
+       {"why", dlq.compacted ? "its letters are to be kept for ever, and its topic keeps the newest of each key:"
+                               " set its cleanup.policy to delete"
+                             : "its letters are to be kept for ever, and its topic deletes old ones, taken in"
+                               " or not: set its retention.ms and retention.bytes to -1"}});
+}
+
 void Worker::tell_hidden(const std::string& topic) {
-  if (!hidden_.insert(topic).second) return;
+  if (!told_topics_.insert(topic).second) return;
   log_.warning("topic_settings_hidden",
                {{"worker", spec_.name},
                 {"topic", topic},
@@ -107,6 +141,8 @@ TopicSpec Worker::dlq_spec(const std::string& name, const TopicSpec& source) con
   out.retention = provision.retention;
   out.forever = !provision.retention;
   out.replicas = provision.replicas;
+  out.beside_replicas = source.replicas;
+  out.in_step = source.in_step;
   out.compression = provision.compression;
   out.max_message = std::max(provision.max_message, source.max_message + 65536);  // the message and its story
   return out;
@@ -143,7 +179,7 @@ void Worker::add_lane(const SourceTopic& source, const TopicWords& words, const 
                       std::vector<TopicSpec>& wanted) {
   const std::string lane = topic_name(spec_.replay_topic, words);
   SourceTopic made = source;
-  made.traits = {kLaneRetention, std::nullopt, false};
+  made.traits = {kLaneRetention, std::nullopt, false, topic.max_message + 65536};
   made.journal = topic_name(spec_.journal, {lane, spec_.group, spec_.name, spec_.cluster});
   wanted.push_back(beside(topic, lane));
   wanted.back().retention = kLaneRetention;

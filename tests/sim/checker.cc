@@ -56,6 +56,22 @@ void Checker::produced_outside(const Record& record, Now now) {
   watched_[tp].journal.insert_or_assign(*record.key, std::move(*entry));
 }
 
+void Checker::journal_now(const TopicPartition& tp, const std::vector<LogRecord>& records) {
+  Watched& w = watched_[tp];
+  w.excused = true;
+  w.high.reset();
+  w.journal.clear();
+  for (const LogRecord& r : records) {
+    if (!r.value) {
+      w.journal.erase(*r.key);
+      continue;
+    }
+    auto entry = decode_journal(*r.key, *r.value);
+    if (!entry) return fail("a journal entry that cannot be read: " + *r.key);
+    w.journal.insert_or_assign(*r.key, std::move(*entry));
+  }
+}
+
 void Checker::committed(const std::string& writer, const Write& write, const Sent& sent, Now now) {
   take_letters(write, now);
   for (const Record& r : write.records) {
@@ -377,7 +393,9 @@ void Checker::started(const Start& start, Now now) {
 
 void Checker::stopped_cleanly() {
   for (const auto& [tp, w] : watched_) {
-    if (options_.has(Fault::kJournalLost)) continue;  // what the broker has lost is still in our copy, or the reverse
+    if (options_.has(Fault::kJournalLost) || options_.has(Fault::kJournalCut))
+      continue;                       // who writes may believe in entries that the broker has lost, or the reverse
+    if (!w.writer.empty()) continue;  // its last owner died, and the next one was stopped before it had claimed it
     for (const auto& [key, e] : w.journal) {
       const auto* m = std::get_if<MessageEntry>(&e.entry);
       const auto* h = std::get_if<HeadEntry>(&e.entry);

@@ -111,7 +111,8 @@ class Checker {
 
   void produced(const TopicPartition& tp, Story story);
   void committed(const std::string& writer, const Write& write, const Sent& sent, Now now);
-  void produced_outside(const Record& record, Now now);  // obituaries
+  void produced_outside(const Record& record, Now now);                               // obituaries
+  void journal_now(const TopicPartition& tp, const std::vector<LogRecord>& records);  // it is another all at once
   void started(const Start& start, Now now);
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
   void finish(bool liveness);

@@ -115,6 +115,59 @@ TEST(Explain, NamesTheLimitThatStopsIntake) {
   EXPECT_NE(of(rig, w).find("Intake is stopped: 1 messages are parked, the limit"), std::string::npos);
 }
 
+TEST(Explain, SaysThatAllHandlersAreBusy) {
+  Rig rig;
+  rig.engine.concurrency = 2;
+  rig.produce_all({"a", "b", "c"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return w.at_all({0, 1}); }));
+  rig.wind(Duration(1000));
+  EXPECT_EQ(of(rig, w, 2), "offset 2 is ready; all handlers are busy: the worker runs 2 at once");
+  w.done(0);
+  ASSERT_TRUE(rig.until_at(w, 2));
+  EXPECT_EQ(of(rig, w, 2), "offset 2 is running");
+}
+
+TEST(Explain, SaysWhoRunsAloneAndWhoIsToRunAlone) {
+  Rig rig;
+  rig.produce_all({"a", "b"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return w.at_all({0, 1}); }));
+  const Timestamp timestamp = w.at(0)->record->timestamp;
+  w.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  rig.write_journal(Obituary{Offset(0), 7, timestamp, true, false});
+  rig.wind(Duration(12000));  // it is due, but another handler is at work
+  EXPECT_EQ(of(rig, w, 0), "offset 0 is waiting to run alone: it may have ended a process");
+  ASSERT_TRUE(rig.wind_until([&] { return w.engine().makes_way(); }));
+  rig.produce("c");
+  rig.wind(Duration(100));
+  EXPECT_EQ(of(rig, w, 2), "offset 2 is ready; one that may have ended a process is to run alone first");
+  w.done(1);
+  ASSERT_TRUE(rig.until_at(w, 0));
+  ASSERT_TRUE(w.at(0)->alone);
+  EXPECT_EQ(of(rig, w, 2), "offset 2 is ready; one that may have ended a process runs alone");
+}
+
+TEST(Explain, SaysThatAJournalRefusesWhatEndsAMessage) {
+  Rig rig;
+  rig.produce_all({"a", "b"});
+  Worker& w = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return w.at_all({0, 1}); }));
+  w.fails(0);
+  w.fails(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0) && rig.has_parked(1); }));
+  rig.cluster.deny("src.parked.g", true);
+  ASSERT_TRUE(rig.wind_until([&] { return w.at_all({0, 1}); }));
+  w.reject(0);
+  w.done(1);
+  rig.wind(Duration(5000));
+  EXPECT_EQ(of(rig, w, 0), "offset 0 is dying; its journal does not take that down");
+  EXPECT_EQ(of(rig, w, 1), "offset 1 has succeeded; its journal does not take that down");
+  rig.cluster.deny("src.parked.g", false);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(2); }));
+}
+
 TEST(Explain, SaysWhatAHandOverWaitsFor) {
   Rig rig({.partitions = 2});
   rig.produce("a", "v", 0);

@@ -6,35 +6,68 @@
 namespace bartleby::sim {
 namespace {
 
-constexpr std::array kNames = {"crash",           "crash-at-command",
-                               "freeze",          "stop",
-                               "rebalance",       "generation",
-                               "late-assignment", "not-done",
-                               "reply-lost-done", "reply-lost-not-done",
-                               "late-request",    "read-fail",
-                               "fence-fail",      "marker-delay",
-                               "latency",         "dlq-denied",
-                               "dlq-small",       "journal-denied",
-                               "journal-frozen",  "emit-denied",
-                               "dlq-stalled",     "poison",
-                               "crash-poison",    "reject",
-                               "throttle",        "slow",
-                               "outage",          "emit",
-                               "replay",          "skip",
-                               "malformed",       "null-keys",
-                               "journal-lost",    "retention",
-                               "compaction",      "offset-reset",
-                               "offset-lost",     "partition-added",
-                               "recreated",       "clock-jump",
-                               "tiny-metadata",   "tiny-lanes",
-                               "tiny-bytes",      "tiny-writes",
-                               "tiny-parked",     "tiny-ahead",
-                               "bypass",          "policy-change",
-                               "no-dead-letters", "orders",
-                               "collision",       "two-versions",
-                               "stray-answers",   "crowd",
-                               "settings",        "far-jump",
-                               "metadata-refused"};
+constexpr std::array kNames = {"crash",
+                               "crash-at-command",
+                               "freeze",
+                               "stop",
+                               "rebalance",
+                               "generation",
+                               "late-assignment",
+                               "not-done",
+                               "reply-lost-done",
+                               "reply-lost-not-done",
+                               "late-request",
+                               "read-fail",
+                               "fence-fail",
+                               "marker-delay",
+                               "latency",
+                               "dlq-denied",
+                               "dlq-small",
+                               "journal-denied",
+                               "journal-frozen",
+                               "emit-denied",
+                               "dlq-stalled",
+                               "poison",
+                               "crash-poison",
+                               "reject",
+                               "throttle",
+                               "slow",
+                               "outage",
+                               "emit",
+                               "replay",
+                               "skip",
+                               "malformed",
+                               "null-keys",
+                               "journal-lost",
+                               "retention",
+                               "compaction",
+                               "offset-reset",
+                               "offset-lost",
+                               "partition-added",
+                               "recreated",
+                               "clock-jump",
+                               "tiny-metadata",
+                               "tiny-lanes",
+                               "tiny-bytes",
+                               "tiny-writes",
+                               "tiny-parked",
+                               "tiny-ahead",
+                               "bypass",
+                               "policy-change",
+                               "no-dead-letters",
+                               "orders",
+                               "collision",
+                               "two-versions",
+                               "stray-answers",
+                               "crowd",
+                               "settings",
+                               "far-jump",
+                               "metadata-refused",
+                               "journal-cut",
+                               "unrun",
+                               "stale-end",
+                               "large-emits",
+                               "together"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -229,6 +262,14 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   // What is kept would stop intake for good on the other side of a jump.
   turn(Fault::kFarJump, r.chance(8) && e.dead_letters);
   turn(Fault::kMetadataRefused, r.chance(8) && !o.has(Fault::kTinyMetadata) && e.metadata_limit == kMaxMetadata);
+  // That people moved an offset is erased from a journal which is as it was before.
+  const bool moved = o.has(Fault::kOffsetReset) || o.has(Fault::kOffsetLost);
+  turn(Fault::kJournalCut, r.chance(8) && e.dead_letters && !moved);
+  turn(Fault::kUnrun, r.chance(30));
+  turn(Fault::kStaleEnd, r.chance(20));
+  turn(Fault::kLargeEmits, r.chance(30) && o.has(Fault::kEmit));
+  if (o.has(Fault::kStaleEnd)) b.p_stale_end = static_cast<std::uint32_t>(r.between(20, 200));
+  turn(Fault::kTogether, r.chance(50));
   return o;
 }
 

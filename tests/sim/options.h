@@ -73,6 +73,11 @@ enum class Fault : std::uint8_t {
   kSettings,
   kFarJump,
   kMetadataRefused,
+  kJournalCut,
+  kUnrun,
+  kStaleEnd,
+  kLargeEmits,
+  kTogether,
   kLastFault,
 };
 

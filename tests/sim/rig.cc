@@ -86,7 +86,7 @@ void Worker::turn() {
   if (const Instant next = pump_->next_wakeup(); next != kNever) plan(std::max(next, rig_.scheduler.now()));
 }
 
-void Worker::stop() {
+void Worker::begin_stop() {
   pump_->tell(StopIn{});
   plan(rig_.scheduler.now());
 }
@@ -119,6 +119,14 @@ void Worker::answer(std::int64_t offset, std::optional<Decision> decision) {
   BARTLEBY_ASSERT(started != nullptr && pump_);
   const bool plain = !decision.has_value();
   pump_->handled({started->token, plain ? 1u : 0u, std::move(decision)});
+  std::erase_if(running_, [offset](const Started& s) { return s.offset == offset; });
+  plan(rig_.scheduler.now());
+}
+
+void Worker::give_back(std::int64_t offset) {
+  const Started* started = at(offset);
+  BARTLEBY_ASSERT(started != nullptr && pump_);
+  pump_->handled({started->token, 0, std::nullopt});
   std::erase_if(running_, [offset](const Started& s) { return s.offset == offset; });
   plan(rig_.scheduler.now());
 }
@@ -206,14 +214,15 @@ Worker& Rig::start(const std::string& instance) {
 }
 
 void Rig::stop(Worker& worker) {
-  worker.stop();
+  worker.begin_stop();
   BARTLEBY_ASSERT(wind_until([&] { return !worker.up(); }));
 }
 
 bool Rig::wind_until(const std::function<bool()>& happened, Duration limit) {
   const Instant end = scheduler.now() + limit;
+  const std::uint64_t most = scheduler.steps() + 5'000'000;
   while (!happened())
-    if (!scheduler.step_until(end)) return happened();
+    if (scheduler.steps() > most || !scheduler.step_until(end)) return happened();
   return true;
 }
 

@@ -55,16 +55,17 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void done(std::int64_t offset) { answer(offset, std::nullopt); }
   void fails(std::int64_t offset, const std::string& error = "no");  // to be retried
   void reject(std::int64_t offset);                                  // for good
+  void give_back(std::int64_t offset);                               // nobody has run it
   void order(ParkedOrder::What what);                                // of people, about everything that waits
   void change(const EngineConfig& engine);                           // what may change while it runs
   void step() { turn(); }                                            // though nothing has happened
+  void begin_stop();                                                 // Rig::stop waits for its end too
 
  private:
   friend class Rig;
   void begin();
   void plan(Instant when);
   void turn();
-  void stop();
   void crash();
 
   Rig& rig_;
@@ -107,7 +108,7 @@ class Rig {
   void stop(Worker& worker);  // and winds until it is over
 
   void wind(Duration span) { scheduler.run_for(span); }
-  // False: it did not happen in time.
+  // False: it did not happen in time, or so much else that time stands still.
   bool wind_until(const std::function<bool()>& happened, Duration limit = Duration(120000));
   // Until the handler of this worker is at the message.
   bool until_at(const Worker& worker, std::int64_t offset);

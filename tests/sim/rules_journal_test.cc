@@ -252,5 +252,39 @@ TEST(Rules, HeadsThatDoNotFitGoIntoTheJournalInsteadOfLettingHighFall) {
   expect_rule(heads_that_do_not_fit, {Mutant::kHighMayFall, Mutant::kSurplusForgotten, Mutant::kHeadEntryNotErased});
 }
 
+// The heads that the commit had no room for are gone again, and the parked ones that they followed are back.
+std::string journal_that_fell_back() {
+  Rig rig;
+  rig.engine.metadata_limit = Rig::room_for_heads(1);
+  rig.produce_all({"a", "b", "c", "a", "b", "c"});
+  Worker& first = rig.start();
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  for (const std::int64_t o : {0, 1, 2}) first.fails(o);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.metadata().metadata.high == Offset(6); }));
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  for (const std::int64_t o : {0, 1, 2}) first.done(o);
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({3, 4, 5}) && rig.low() == Offset(3); }));
+  rig.crash(first);
+  const TopicPartition journal{"src.parked.g", Partition(0)};
+  const auto& entries = rig.cluster.log(journal).entries();
+  const auto head =
+      std::ranges::find_if(entries, [](const LogEntry& e) { return e.record.key.value_or("").starts_with("h/"); });
+  BARTLEBY_MUST(head != entries.end());
+  rig.cluster.cut_back(journal, head->record.offset);
+
+  Worker& second = rig.start("b");
+  BARTLEBY_MUST(rig.wind_until([&] { return second.at_all({3, 4, 5}); }));
+  BARTLEBY_MUST(rig.alarmed(AlarmType::kJournalDiffers));
+  for (const std::int64_t o : {3, 4, 5}) second.done(o);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(6); }));
+  rig.wind(Duration(2000));
+  BARTLEBY_MUST(rig.journal().empty());
+  return "";
+}
+
+TEST(Rules, AJournalThatFellBackIsNoticedAndCostsNoMessage) {
+  expect_rule(journal_that_fell_back, {Mutant::kJournalCheckIgnored});
+}
+
 }  // namespace
 }  // namespace bartleby::sim

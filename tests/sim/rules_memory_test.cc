@@ -142,6 +142,12 @@ TEST(Rules, AMessageWithoutAStoryThatTheJournalKeepsIsNotLostByAnOrder) {
     rig.wind(Duration(5000));
     EXPECT_TRUE(kept());
   }
+  rig.produce("slow");
+  ASSERT_TRUE(rig.until_at(*worker, 46));
+  worker->begin_stop();
+  worker->order(ParkedOrder::What::kGiveUp);
+  rig.wind(Duration(5000));
+  EXPECT_TRUE(kept()) << "nor while it is handed over";
   rig.crash(*worker);
   worker = &rig.start("b");
   rig.wind(Duration(20000));

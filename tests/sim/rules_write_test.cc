@@ -144,6 +144,29 @@ TEST(Rules, EnoughObituariesWrittenByNonOwnersMakeALetter) {
   expect_rule([] { return obituaries_of_a_non_owner(3); }, {Mutant::kObituariesNotTailed, Mutant::kCrashesNotCounted});
 }
 
+// The owner has read further in the old journal than the new one reaches.
+std::string death_told_in_a_journal_made_anew() {
+  Rig rig;
+  rig.produce("k");
+  Worker& owner = rig.start();
+  BARTLEBY_MUST(rig.until_at(owner, 0));
+  const Timestamp timestamp = owner.at(0)->record->timestamp;
+  owner.fails(0);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_parked(0); }));
+  rig.wind(Duration(2000));
+  rig.cluster.recreate("src.parked.g");
+  rig.write_journal(Obituary{Offset(0), 100, timestamp, true, false});
+  BARTLEBY_MUST(rig.until_at(owner, 0));
+  BARTLEBY_MUST(owner.at(0)->alone);
+  owner.done(0);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(1); }));
+  return "";
+}
+
+TEST(Rules, ADeathThatIsToldInAJournalMadeAnewIsHeardByTheOwner) {
+  expect_rule(death_told_in_a_journal_made_anew, {Mutant::kObituariesNotTailed});
+}
+
 // ---- limits --------------------------------------------------------------------------------------------
 
 std::string due_head_with_the_budget_full() {

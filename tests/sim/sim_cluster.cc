@@ -191,6 +191,8 @@ void SimCluster::jump(const TopicPartition& tp, std::int64_t by) { find_log(tp)-
 
 void SimCluster::compact(const TopicPartition& tp) { const_cast<PartitionLog&>(log(tp)).compact(); }
 
+void SimCluster::cut_back(const TopicPartition& tp, Offset to) { find_log(tp)->cut_back(to); }
+
 void SimCluster::recreate(const std::string& name) {
   SimTopic* found = topic(name);
   BARTLEBY_ASSERT(found != nullptr);
@@ -294,6 +296,15 @@ PartitionLog* SimCluster::find_log(const TopicPartition& tp) {
 bool SimCluster::silent(const TopicPartition& tp) const {
   const auto it = topics_.find(tp.topic);
   return it != topics_.end() && it->second.silent;
+}
+
+// Of sources alone: journals are read by who has just been given their partition, and answers are checked there.
+std::optional<Offset> SimCluster::stale_end(const PartitionLog& log) {
+  if (faults_.p_stale_end == 0 || topic(log.tp().topic)->spec.compacted) return std::nullopt;
+  if (log.start() == log.high_watermark() || !faults_.happens(scheduler_.random(), faults_.p_stale_end))
+    return std::nullopt;
+  ++stale_ends_;
+  return Offset(scheduler_.random().between(log.start().v, log.high_watermark().v - 1));
 }
 
 SimGroup& SimCluster::group(const std::string& name) {

@@ -63,7 +63,8 @@ class SimCluster : public Broker {
   void jump(const TopicPartition& tp, std::int64_t by);  // so many offsets hold nothing
   void delete_before(const TopicPartition& tp, Offset offset);
   void compact(const TopicPartition& tp);
-  void recreate(const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
+  void recreate(const std::string& topic);             // empty logs, offsets from 0; committed offsets of groups stay
+  void cut_back(const TopicPartition& tp, Offset to);  // as if what lies above had never been written
   void add_partitions(const std::string& topic, std::int32_t total);
   void set_max_message(const std::string& topic, std::size_t bytes);
   void deny(const std::string& topic, bool denied);
@@ -95,6 +96,7 @@ class SimCluster : public Broker {
 
   bool has_topic(const std::string& topic) const { return topics_.contains(topic); }
   std::uint64_t ids_changed() const { return ids_changed_; }  // by members, since it was made
+  std::uint64_t stale_ends() const { return stale_ends_; }    // that were told
   const PartitionLog& log(const TopicPartition& tp) const;    // asserts that it is there
   bool pending(const std::string& topic) const;               // a transaction on it has not ended
   std::optional<CommittedOffset> committed(const std::string& group, const TopicPartition& tp) const;
@@ -113,6 +115,7 @@ class SimCluster : public Broker {
   SimGroup& group(const std::string& name);
   std::optional<Refusal> refusal(const Record& record, TopicPartition& destination);
   bool silent(const TopicPartition& tp) const;
+  std::optional<Offset> stale_end(const PartitionLog& log);  // of who has fallen behind; absent: he has not
   void topics_changed();
   SimMember* live(ClientNo client) const;  // null once it has died, left or failed
   Duration latency() { return faults_.latency(scheduler_.random()); }
@@ -128,6 +131,7 @@ class SimCluster : public Broker {
   RecordVisible record_visible_;
   WriteCommitted write_committed_;
   std::uint64_t ids_changed_ = 0;
+  std::uint64_t stale_ends_ = 0;
 };
 
 }  // namespace bartleby::sim

@@ -35,6 +35,8 @@ struct BrokerFaults {
   std::uint32_t p_generation_bump = 0;      // the group's generation moves while the write is on its way
   // Of a read of offsets, of a log range, of a slice of a range; of the answer to `resolve`.
   std::uint32_t p_read_fail = 0;
+  // Of a slice of a range, and of a log range: who answers has fallen behind and knows an earlier end.
+  std::uint32_t p_stale_end = 0;
   // Of `fence_writer`, and of the init in `resolve`. Half of the failed ones have taken effect.
   std::uint32_t p_fence_fail = 0;
   // A writer whose transaction is decided, but not ended everywhere, goes on under another id.

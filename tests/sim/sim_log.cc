@@ -99,6 +99,17 @@ void PartitionLog::recreate() {
   wake();
 }
 
+void PartitionLog::cut_back(Offset to) {
+  BARTLEBY_ASSERT(pending_.empty());
+  to = std::max(to, start_);
+  if (to >= end_) return;
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index_of(to)), entries_.end());
+  end_ = to;
+  tombstones_seen_ = std::min(tombstones_seen_, to);
+  ++incarnation_;
+  wake();
+}
+
 Offset PartitionLog::read(Offset from, Offset to, std::uint32_t limit,
                           const std::function<bool(const LogRecord&)>& filter, std::vector<LogRecord>& out) const {
   const Offset stop = std::min(to, last_stable());

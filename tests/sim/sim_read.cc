@@ -114,9 +114,10 @@ void SimMember::read_slice(const RangePtr& job) {
   if (log != nullptr && !silent && !fails(cluster_.faults_.p_read_fail)) {
     slice.answered = true;
     slice.log_start = log->start();
-    slice.next =
-        log->read(job->position, job->to, cluster_.faults_.slice(scheduler().random()), job->filter, slice.records);
-    slice.end = slice.next >= job->to || (job->to > log->high_watermark() && slice.next >= log->last_stable());
+    const Offset end = cluster_.stale_end(*log).value_or(log->high_watermark());
+    const Offset to = std::min(job->to, std::max(end, job->position));
+    slice.next = log->read(job->position, to, cluster_.faults_.slice(scheduler().random()), job->filter, slice.records);
+    slice.end = slice.next >= to || (job->to > log->high_watermark() && slice.next >= log->last_stable());
     if (!slice.end && slice.next == job->position) {
       log->wait([&cluster = cluster_, client = number_, job] {
         SimMember* member = cluster.live(client);
@@ -172,6 +173,10 @@ void SimMember::read_log_range(std::uint64_t request, TopicPartition tp) {
       read.start = log->start();
       read.end = log->last_stable();
       read.high_watermark = log->high_watermark();
+      if (const auto stale = cluster.stale_end(*log)) {
+        read.end = std::min(read.end, *stale);
+        read.high_watermark = *stale;
+      }
     }
     to_client(cluster, client, silent ? cluster.faults_.stall_timeout : cluster.latency(),
               [read](SimMember& m) { m.push(read); });

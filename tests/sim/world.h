@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "engine/explain.h"
 #include "runtime/pump.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/coverage.h"
@@ -36,11 +37,13 @@ struct Script {
   std::uint32_t fails = 0;  // attempts that fail
   bool reject = false;
   bool emit = false;
+  std::size_t emit_bytes = 0;  // beside the number
   bool skip = false;
   bool malformed = false;
   bool replayed = false;
   std::uint32_t crashes = 0;    // runs that kill the process
   std::uint32_t throttles = 0;  // runs that are told to wait
+  std::uint32_t unrun = 0;      // times that it is given back
   Duration takes{0};
   Kind kind = Kind::kTransient;
 };
@@ -71,6 +74,13 @@ class World {
     bool faulting;
     bool alone;
   };
+  // Where a partition was when it last got on.
+  struct Standing {
+    Phase phase;
+    Offset low, frontier;
+    std::uint64_t begun;
+    Instant since;
+  };
   struct Process {
     std::uint32_t number = 0;
     std::uint64_t incarnation = 0;
@@ -96,6 +106,9 @@ class World {
     bool other_settings = false;     // of this life and the next
     bool settings_changing = false;  // its next turn hears of it
     EngineCounters last{};
+    std::map<PartitionRef, Standing> standing;
+    std::map<PartitionRef, std::uint64_t> begun;  // runs
+    Instant last_begun{};
   };
 
   // processes (world.cc)
@@ -127,7 +140,9 @@ class World {
   void trouble();
   void heal();
   void retention();
+  bool journal_is_written() const;
   void lose_journal();
+  void cut_journal();
   void freeze_journal();
   void stray_answers(Process& p);
   void kill_gone(const TopicPartition& tp, Offset below);
@@ -146,9 +161,12 @@ class World {
   void give_orders(Process& p);
   void change_settings(Process& p);
   void ask_why();
+  void look_for_standstill();
+  bool has_reason(const Process& p, const PartitionEngine& partition, const Explanation& why) const;
   void ask_for(const Engine& engine, const PartitionEngine& owner, const WaitingMessage& m, Now now);
   void ask_for(const Engine& engine, const PartitionEngine& partition, const Process& p);
   bool finished();
+  void say_where_all_stand();
 
   void say(const std::string& text);
   void mix(std::uint64_t value) { hash_ = combine(hash_, value); }
@@ -162,10 +180,10 @@ class World {
   std::unique_ptr<SimCluster> cluster_;
   Checker checker_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::map<std::pair<std::string, std::uint64_t>, Sent> sent_;  // writer, serial
-  std::map<std::uint32_t, std::uint32_t> throttled_, crashed_;  // message → how often
-  std::int32_t partitions_ = 1;                                 // of the source, now
-  Timestamp start_time_{};                                      // of a group that begins at a time
+  std::map<std::pair<std::string, std::uint64_t>, Sent> sent_;          // writer, serial
+  std::map<std::uint32_t, std::uint32_t> throttled_, crashed_, unrun_;  // message → how often
+  std::int32_t partitions_ = 1;                                         // of the source, now
+  Timestamp start_time_{};                                              // of a group that begins at a time
   std::uint32_t produced_ = 0;
   std::uint32_t to_produce_ = 0;
   std::uint64_t last_running_ = 0;

@@ -29,6 +29,8 @@ Script World::script_of(std::uint32_t id) const {
     s.crashes = r.chance(50) ? 1000 : static_cast<std::uint32_t>(r.between(1, 4));
   constexpr std::array kinds = {Kind::kTransient, Kind::kTimeout, Kind::kUnavailable, Kind::kConfig};
   s.kind = kinds[r.below(kinds.size())];
+  if (options_.has(Fault::kUnrun) && r.chance(10)) s.unrun = static_cast<std::uint32_t>(r.between(1, 3));
+  s.emit_bytes = options_.has(Fault::kLargeEmits) ? r.below(400) : 0;
   return s;
 }
 
@@ -68,6 +70,8 @@ void World::begin(Process& p, const Run& run, std::span<const RunMessage> messag
     if (other.tp == r.tp && theirs.offset == r.messages[0]->offset && other.run.token.ref == run.token.ref)
       checker_.fail("attempts of one message overlap");
   }
+  ++p.begun[run.token.ref];
+  p.last_begun = scheduler_.now();
   p.running.push_back(std::move(r));
   next_message(p, last_running_);
 }
@@ -115,6 +119,12 @@ void World::end_message(Process& p, std::uint64_t number) {
   if (crashed_[id] < s.crashes) {
     ++crashed_[id];
     crash(p, number);
+    return;
+  }
+  if (unrun_[id] < s.unrun) {
+    ++unrun_[id];
+    coverage_.saw(r.run.probe ? Seen::kUnrunProbe : Seen::kUnrun);
+    complete(p, number, r.at, std::nullopt);
     return;
   }
   const auto failing = [&](Kind kind, Fate fate) {
@@ -172,7 +182,8 @@ void World::end_message(Process& p, std::uint64_t number) {
   if (story != nullptr) story->applied = true;
   if (s.emit) {
     Decision d;
-    d.emit.push_back({"out", Partition(0), std::nullopt, std::to_string(id), {}});
+    const std::string padding(s.emit_bytes, ' ');
+    d.emit.push_back({"out", Partition(0), std::nullopt, std::to_string(id) + padding, {}});
     if (story != nullptr) story->emits = true;
     complete(p, number, r.at, std::move(d));
     return;
@@ -185,14 +196,14 @@ void World::end_message(Process& p, std::uint64_t number) {
   complete(p, number, r.at + 1, std::nullopt);
 }
 
-// Hands the result over and lets the engine see it at once, so that what it does next can be judged.
+// Hands the result over and lets the engine see it, at once or together with others that end soon. What fails is seen
+// at once where there is a guard: whether it opens by this one is known then, and whether an attempt was used.
 void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::optional<Decision> last) {
   const Running& r = *find(p, number);
   const Token token = r.run.token;
   const std::uint32_t through = done + (last && last->fate == Fate::kDone ? 1 : 0);
   for (std::uint32_t i = 0; i < through; ++i) {
     const std::uint32_t id = id_of(*r.messages[i]);
-    p.fail_times.push_back({id, scheduler_.now()});
     p.successes_since_open.insert(id);
     p.successes_since_turn.insert(id);
   }
@@ -204,8 +215,13 @@ void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::
         s->done_in = token.ref.epoch;
       }
   std::erase_if(p.running, [&](const Running& each) { return each.number == number; });
+  const bool judged = last && last->fate != Fate::kDone && options_.guard_bounds();
+  if (p.pump->has_handled()) coverage_.saw(Seen::kTogether);
   p.pump->handled({token, done, std::move(last)});
-  turn(p);
+  if (!judged && options_.has(Fault::kTogether) && random_.chance(60))
+    plan_turn(p, scheduler_.now() + Duration(random_.between(0, 20)));
+  else
+    turn(p);
 }
 
 }  // namespace bartleby::sim

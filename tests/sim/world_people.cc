@@ -1,8 +1,8 @@
 // What people do to the group: topics that grow, offsets that are moved, releases that change, orders and questions.
 #include <algorithm>
 #include <array>
+#include <tuple>
 
-#include "engine/explain.h"
 #include "engine/start.h"
 #include "tests/sim/world.h"
 
@@ -11,6 +11,15 @@ namespace {
 
 const std::string kGroup = "g";
 const std::string kSource = "src";
+
+// The highest message that its journal says is done.
+std::optional<Offset> last_done(const Watched& w) {
+  std::optional<Offset> last;
+  for (const auto& [key, e] : w.journal)
+    if (const auto* m = std::get_if<MessageEntry>(&e.entry); m != nullptr && m->done && (!last || *last < m->offset))
+      last = m->offset;
+  return last;
+}
 
 }  // namespace
 
@@ -82,12 +91,15 @@ void World::add_partition() {
 
 // ---- offsets -------------------------------------------------------------------------------------------
 
-// The group is stopped, its offset moved, the group started again: as people do it.
+// The group is stopped, its offset moved, the group started again: as people do it. Mostly to where a done entry would
+// keep a message from running again.
 void World::reset_offset() {
   for (auto& p : processes_) crash(*p, std::nullopt);
   auto& all = checker_.all();
   auto at = all.begin();
   std::advance(at, static_cast<std::ptrdiff_t>(random_.below(all.size())));
+  const auto some_done = [](const auto& each) { return last_done(each.second).has_value(); };
+  if (const auto other = std::ranges::find_if(all, some_done); other != all.end() && !some_done(*at)) at = other;
   down_until_ = scheduler_.now() + Duration(30000);
   scheduler_.after(Duration(29000), [this, tp = at->first] { move_offset(tp); });
 }
@@ -101,7 +113,9 @@ void World::move_offset(const TopicPartition& tp) {
   if (options_.has(Fault::kOffsetLost)) {
     cluster_->drop_offset(kGroup, tp);
   } else {
-    to = Offset(random_.between(log.start().v, log.high_watermark().v));
+    const auto done = last_done(w);
+    const Offset most = done && random_.chance(70) ? std::max(*done, log.start()) : log.high_watermark();
+    to = Offset(random_.between(log.start().v, most.v));
     const std::uint64_t tool = is_settled(before) ? random_.below(5) : 4;
     if (tool == 0) {
       text = "moved by a tool";
@@ -243,6 +257,57 @@ void World::ask_why() {
     }
     for (const auto& [index, partition] : engine.partitions()) ask_for(engine, *partition, *p);
   }
+}
+
+// Nobody stands still without a reason that people are told.
+void World::look_for_standstill() {
+  constexpr Duration kStill(20000);
+  for (auto& p : processes_) {
+    if (!p->pump || p->frozen || p->stopping) {
+      p->standing.clear();
+      continue;
+    }
+    for (const auto& [index, partition] : p->pump->engine().partitions()) {
+      const PartitionRef ref = partition->ref();
+      const Standing now{partition->phase(), partition->committed(), partition->frontier(), p->begun[ref],
+                         scheduler_.now()};
+      const auto [at, fresh] = p->standing.try_emplace(ref, now);
+      Standing& last = at->second;
+      if (fresh || std::tie(now.phase, now.low, now.frontier, now.begun) !=
+                       std::tie(last.phase, last.low, last.frontier, last.begun)) {
+        last = now;
+        continue;
+      }
+      const auto why = explain(p->pump->engine(), ref, scheduler_.now());
+      if (has_reason(*p, *partition, *why))
+        last.since = now.since;
+      else if (now.since - last.since >= kStill)
+        checker_.fail("stands still without a reason: " + std::to_string(p->pump->where(ref)->partition.v) + ", " +
+                      why->answer);
+    }
+  }
+}
+
+bool World::has_reason(const Process& p, const PartitionEngine& partition, const Explanation& why) const {
+  if (partition.phase() != Phase::kRunning) return true;  // the step is named
+  const bool runs =
+      std::ranges::any_of(p.running, [&](const Running& r) { return r.run.token.ref == partition.ref(); });
+  if (runs) return true;
+  const auto said = [&](std::string_view text) { return why.answer.contains(text); };
+  // An open guard tries one of those that are ready now and then.
+  const Engine& engine = p.pump->engine();
+  if (said("guard is open"))
+    return scheduler_.now() - p.last_begun < Duration(10000) ||
+           std::ranges::none_of(engine.partitions(), [](const auto& each) { return each.second->ready(); });
+  if (said("takes no writes") || said("is paused") || said("Intake is stopped") || said("fills half")) return true;
+  if (said("waits for memory")) return true;
+  if (why.pinned_by.empty()) return why.frontier >= cluster_->log(*p.pump->where(partition.ref())).last_stable();
+  const Pin& pin = why.pinned_by.front();
+  if (pin.due_in) return *pin.due_in > Duration(0);
+  if (engine.writing()) return true;
+  return pin.state.contains("does not take") || pin.state.contains("does not answer") ||
+         pin.state.starts_with("kept") || pin.state.starts_with("ready;") ||
+         pin.state.starts_with("waiting to run alone") || pin.state.starts_with("waiting for memory");
 }
 
 // A message that waits is found by its offset, its kind and its key.

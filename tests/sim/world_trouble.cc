@@ -53,7 +53,8 @@ void World::trouble() {
         Fault::kGeneration,  Fault::kDlqDenied,      Fault::kJournalDenied,  Fault::kJournalFrozen, Fault::kEmitDenied,
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
-        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump})
+        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump,
+        Fault::kJournalCut})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -118,6 +119,9 @@ void World::trouble() {
       break;
     case Fault::kJournalLost:
       lose_journal();
+      break;
+    case Fault::kJournalCut:
+      cut_journal();
       break;
     case Fault::kRetention:
       retention();
@@ -200,19 +204,39 @@ void World::retention() {
 }
 
 // Between two writes: what one has put into the old journal would be lost without the checker knowing which it was.
-void World::lose_journal() {
-  // Nor may a write that nobody waits for any more have entries in it: the checker would go on believing in them.
+// Nor may a write that nobody waits for any more have entries in it: the checker would go on believing in them.
+bool World::journal_is_written() const {
   const auto writes = [](const auto& p) { return p->member && p->member->write_in_flight(); };
-  if (std::ranges::any_of(processes_, writes) || cluster_->pending("src.parked.g")) {
+  return std::ranges::any_of(processes_, writes) || cluster_->pending("src.parked.g");
+}
+
+void World::lose_journal() {
+  if (journal_is_written()) {
     scheduler_.after(Duration(10), [this] { lose_journal(); });
     return;
   }
-  for (auto& [tp, w] : checker_.all()) {
-    w.excused = true;
-    w.high.reset();
-    w.journal.clear();
-  }
+  for (const auto& [tp, w] : checker_.all()) checker_.journal_now(tp, {});
   cluster_->recreate("src.parked.g");
+}
+
+// What was erased since is there again, what was added is gone, and the commits know nothing of it.
+void World::cut_journal() {
+  if (journal_is_written()) {
+    scheduler_.after(Duration(10), [this] { cut_journal(); });
+    return;
+  }
+  for (const auto& [tp, w] : checker_.all()) {
+    const TopicPartition journal{"src.parked.g", tp.partition};
+    if (tp.partition.v >= cluster_->describe(journal.topic)->partitions) continue;
+    const PartitionLog& log = cluster_->log(journal);
+    if (log.start() == log.high_watermark()) continue;
+    cluster_->cut_back(journal, Offset(random_.between(log.start().v, log.high_watermark().v - 1)));
+    std::vector<LogRecord> left;
+    for (const LogEntry& e : log.entries())
+      if (e.state == EntryState::kCommitted) left.push_back(e.record);
+    checker_.journal_now(tp, left);
+    coverage_.saw(Seen::kJournalCut);
+  }
 }
 
 // Neither written nor read: what is asked of it ends with a time limit.
@@ -260,7 +284,7 @@ void World::heal() {
   say("healed");
   BrokerFaults& b = cluster_->faults();
   b.p_not_done = b.p_reply_lost_done = b.p_reply_lost_not_done = b.p_late_request = b.p_generation_bump = 0;
-  b.p_read_fail = b.p_fence_fail = b.p_produce_fail = 0;
+  b.p_read_fail = b.p_stale_end = b.p_fence_fail = b.p_produce_fail = 0;
   b.rebalance_timeout = Duration(60000);  // longer than any drain, as it must be
   for (const char* topic : {"src.dlq", "src.parked.g", "out"}) {
     cluster_->deny(topic, false);

@@ -71,6 +71,19 @@ TEST_F(RunnerTest, AMessageThatAnEarlierAssignmentIsStillAtWaitsForItsEnd) {
   EXPECT_TRUE(runner_.idle());
 }
 
+TEST_F(RunnerTest, AMessageOfAPartitionThatBeganAnewWaitsForItsEarlierLife) {
+  run(Epoch(1), 0);
+  runner_.release({0, Epoch(1)});
+  run(Epoch(1), 0);
+  turn();
+  EXPECT_EQ(handler_->started.size(), 1U) << "two attempts of one message at once";
+  answer(0);
+  turn();
+  ASSERT_EQ(handler_->started.size(), 2U);
+  answer(1);
+  EXPECT_TRUE(runner_.idle());
+}
+
 TEST_F(RunnerTest, AnotherMessageOfThatPartitionDoesNotWait) {
   run(Epoch(1), 0);
   runner_.release({0, Epoch(1)});
