@@ -13,7 +13,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::size_t kMaxLine = std::size_t{256} << 20;
 constexpr std::size_t kMaxDepth = 16;
 
 void append(std::string& out, const Bytes& bytes) {
@@ -118,8 +117,8 @@ std::string archive_line(const StoredLetter& letter, std::span<const LifeBytes> 
 }
 
 Result<ArchivedLetter> archived_letter(std::string_view line) {
-  if (line.size() > kMaxLine) return fail(ErrorCode::kTooLarge, "a line of the archive is too long");
-  dom::parser parser(kMaxLine);
+  if (line.size() > kMaxArchiveLine) return fail(ErrorCode::kTooLarge, "a line of the archive is too long");
+  dom::parser parser(kMaxArchiveLine);
   dom::element document;
   if (parser.allocate(line.size() + 1, kMaxDepth) != simdjson::SUCCESS ||
       parser.parse(line.data(), line.size()).get(document) != simdjson::SUCCESS)

@@ -16,6 +16,8 @@
 
 namespace bartleby {
 
+constexpr std::size_t kMaxArchiveLine = std::size_t{256} << 20;  // a longer one is refused when it is read
+
 std::string archive_line(const StoredLetter& letter, std::span<const LifeBytes> lives);  // with its line feed
 
 struct ArchivedLetter {

@@ -57,7 +57,7 @@ Result<std::string> lines_kept(Archive& archive, const Left& left) {
   const auto file = archive.get(archive_file(left.entry.id), kMaxArchiveFile);
   if (!file) return std::unexpected(file.error());
   if (sha256_hex(*file) != left.entry.sha256) return fail(ErrorCode::kMalformed, "its checksum differs");
-  const auto lines = zstd_decompressed(*file, 4 * kMaxArchiveFile);
+  const auto lines = zstd_decompressed(*file, kMaxArchiveLines);
   if (!lines) return std::unexpected(lines.error());
   std::string kept;
   for (const auto part : std::views::split(*lines, '\n')) {

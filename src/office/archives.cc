@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ranges>
 
-#include "codec/archive_line.h"
 #include "codec/json_text.h"
 #include "codec/sha256.h"
 #include "codec/time_text.h"
@@ -20,6 +19,7 @@ constexpr std::size_t kRestoreSlice = 500;  // letters of one transaction
 
 struct Chosen {
   std::int64_t seq = 0;
+  std::string id;
   Seen seen;
 };
 
@@ -29,28 +29,44 @@ struct Packed {
   std::vector<Chosen> chosen;
   std::string lines;
   Timestamp first = Timestamp::max(), last = Timestamp::min();
+  std::vector<NotArchived> left_out;
 };
 
-Result<std::vector<LifeBytes>> lives_of(Connection& connection, std::int64_t seq) {
-  std::vector<LifeBytes> lives;
-  std::optional<Error> damaged;
+struct Lives {
+  std::vector<LifeBytes> bytes;
+  std::string damaged;  // why they are not all here
+};
+
+Result<Lives> lives_of(Connection& connection, std::int64_t seq) {
+  Lives lives;
   BARTLEBY_TRY(sql::each(
       connection, "SELECT life, stack, bytes FROM payloads WHERE letter = $1 ORDER BY life",
       [&](Rows& row) {
         auto payload = unpacked(row.view(2));
         if (!payload) {
-          damaged = payload.error();
+          lives.damaged = payload.error().message;
           return;
         }
         payload->stack = row.text(1);
-        lives.push_back({static_cast<std::uint32_t>(row.integer(0)), std::move(*payload)});
+        lives.bytes.push_back({static_cast<std::uint32_t>(row.integer(0)), std::move(*payload)});
       },
       seq));
-  if (damaged) return std::unexpected(*damaged);
+  if (lives.bytes.empty() && lives.damaged.empty()) lives.damaged = "its bytes are not here";
   return lives;
 }
 
-Result<Packed> pack(Store& store, const std::vector<std::int64_t>& letters) {
+// Why a restore would not bring back what is in this line; empty: it would.
+std::string unreadable(std::string_view line, const std::vector<LifeBytes>& lives, const ArchiveLimits& limits) {
+  line.remove_suffix(1);
+  if (line.size() > limits.line)
+    return "with all its lives it has " + std::to_string(line.size()) + " bytes; a line of an archive has at most " +
+           std::to_string(limits.line);
+  const auto back = archived_letter(line);
+  if (!back) return "it could not be read back: " + back.error().message;
+  return back->lives == lives ? "" : "it is not the same when it is read back";
+}
+
+Result<Packed> pack(Store& store, const std::vector<std::int64_t>& letters, const ArchiveLimits& limits) {
   Packed out;
   auto read = store.read([&](Connection& connection) -> Result<void> {
     for (const std::int64_t seq : letters) {
@@ -59,13 +75,20 @@ Result<Packed> pack(Store& store, const std::vector<std::int64_t>& letters) {
       if (*row && (*row)->letter.state == LetterState::kOpen) {
         const StoredLetter& letter = (*row)->letter;
         if (out.chosen.size() == kArchiveSlice) return {};
-        if (!out.chosen.empty() && out.lines.size() + letter.size > kArchiveBytes) return {};
+        if (!out.chosen.empty() && out.lines.size() + letter.size > limits.bytes) return {};
         const auto lives = lives_of(connection, seq);
         if (!lives) return std::unexpected(lives.error());
-        out.lines += archive_line(letter, *lives);
-        out.chosen.push_back({seq, {LetterState::kOpen, letter.replays, letter.version}});
-        out.first = std::min(out.first, letter.died_at);
-        out.last = std::max(out.last, letter.died_at);
+        const std::string line = lives->damaged.empty() ? archive_line(letter, lives->bytes) : "";
+        // Its other lives count too.
+        if (!out.chosen.empty() && out.lines.size() + line.size() > limits.bytes) return {};
+        if (std::string why = line.empty() ? lives->damaged : unreadable(line, lives->bytes, limits); !why.empty()) {
+          out.left_out.push_back({seq, letter.id, std::move(why)});
+        } else {
+          out.lines += line;
+          out.chosen.push_back({seq, letter.id, {LetterState::kOpen, letter.replays, letter.version}});
+          out.first = std::min(out.first, letter.died_at);
+          out.last = std::max(out.last, letter.died_at);
+        }
       }
       ++out.looked_at;
     }
@@ -160,11 +183,18 @@ Result<void> write_archive(Store& store, Archive& archive, ArchiveEntry& entry, 
 }
 
 Result<Archived> archive_letters(Store& store, Archive& archive, const std::string& dlq,
-                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now) {
-  const auto packed = pack(store, letters);
+                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now,
+                                 const ArchiveLimits& limits) {
+  const auto packed = pack(store, letters, limits);
   if (!packed) return std::unexpected(packed.error());
-  Archived done{packed->looked_at, 0, {}};
+  Archived done{packed->looked_at, 0, {}, packed->left_out};
   if (packed->chosen.empty()) return done;
+  const std::string file = zstd_compressed(packed->lines);
+  if (file.size() > limits.file || packed->lines.size() > kMaxArchiveLines) {
+    for (const Chosen& one : packed->chosen)
+      done.left_out.push_back({one.seq, one.id, "its archive would be larger than what is read back"});
+    return done;
+  }
   ArchiveEntry entry;
   entry.dlq = dlq;
   entry.letters = static_cast<std::int64_t>(packed->chosen.size());
@@ -200,8 +230,7 @@ Result<Archived> archive_letters(Store& store, Archive& archive, const std::stri
                         *number, entry.id, entry.dlq, entry.sha256, entry.letters, entry.bytes, ms(entry.first),
                         ms(entry.last), ms(now));
   };
-  BARTLEBY_TRY(write_archive(store, archive, entry, zstd_compressed(packed->lines),
-                             [&] { return change_letters(store, actor, now, change); }));
+  BARTLEBY_TRY(write_archive(store, archive, entry, file, [&] { return change_letters(store, actor, now, change); }));
   done.id = entry.id;
   return done;
 }
@@ -249,7 +278,7 @@ Result<Restored> restore_archive(Store& store, Archive& archive, const std::stri
   if (!file) return std::unexpected(file.error());
   if (sha256_hex(*file) != entry.sha256)
     return fail(ErrorCode::kMalformed, "archive " + id + " is not what was written: its checksum differs");
-  const auto lines = zstd_decompressed(*file, 4 * kMaxArchiveFile);
+  const auto lines = zstd_decompressed(*file, kMaxArchiveLines);
   if (!lines) return std::unexpected(lines.error());
   std::vector<ArchivedLetter> letters;
   for (const auto part : std::views::split(*lines, '\n')) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "codec/archive_line.h"
 #include "model/audit_entry.h"
 #include "ports/archive.h"
 #include "ports/store.h"
@@ -23,6 +24,14 @@ namespace bartleby {
 constexpr std::size_t kArchiveSlice = 500;                       // letters of one archive at most
 constexpr std::size_t kArchiveBytes = std::size_t{16} << 20;     // before compression; one larger letter goes alone
 constexpr std::size_t kMaxArchiveFile = std::size_t{256} << 20;  // that is read back
+constexpr std::size_t kMaxArchiveLines = 4 * kMaxArchiveFile;    // of such a file
+
+// What an archive is written within, so that it can be read: smaller for tests alone.
+struct ArchiveLimits {
+  std::size_t bytes = kArchiveBytes;
+  std::size_t line = kMaxArchiveLine;
+  std::size_t file = kMaxArchiveFile;
+};
 
 struct ArchiveEntry {
   std::string id, dlq;
@@ -49,14 +58,21 @@ Result<void> keep_files(Connection& connection, const std::string& id);
 Result<void> leave_files(Connection& connection, const std::string& id);
 
 // The open ones of these letters, which lie in one dlq, at most as many as one archive takes: the first of them.
-// Answers with how many of `letters` have been looked at.
+// Answers with how many of `letters` have been looked at. Before any bytes leave the store each line was read back: a
+// letter that is damaged, or would be too large to be read, stays as it is and is named.
+struct NotArchived {
+  std::int64_t seq = 0;
+  std::string id, why;
+};
 struct Archived {
   std::size_t looked_at = 0;
   std::size_t letters = 0;
-  std::string id;  // empty: none was open
+  std::string id;  // empty: none could be archived
+  std::vector<NotArchived> left_out;
 };
 Result<Archived> archive_letters(Store& store, Archive& archive, const std::string& dlq,
-                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now);
+                                 const std::vector<std::int64_t>& letters, const Actor& actor, Timestamp now,
+                                 const ArchiveLimits& limits = {});
 
 // The newest first; `before`: the id of the last one seen. An unknown one answers with kNotFound.
 Result<std::vector<ArchiveEntry>> list_archives(Connection& connection, std::string_view before, std::size_t limit);

@@ -76,11 +76,14 @@ void Chores::tidy_up(Now now) {
   for (const std::string& id : done->damaged)
     log_.error("archive_damaged",
                {{"archive", id}, {"why", "letters have left it and its file is not what was written"}});
-  if (done->archived + done->purged + done->operations + done->rewritten + done->removed == 0) return;
+  for (const NotArchived& one : done->named)
+    log_.error("letter_not_archived", {{"letter", one.id}, {"why", one.why}, {"letters", done->left_out}});
+  if (done->archived + done->purged + done->operations + done->issues + done->rewritten + done->removed == 0) return;
   log_.info("retention", {{"archived", done->archived},
                           {"archives", done->archives},
                           {"purged", done->purged},
                           {"operations_forgotten", done->operations},
+                          {"issues_forgotten", done->issues},
                           {"archives_rewritten", done->rewritten},
                           {"archives_removed", done->removed}});
 }

@@ -9,6 +9,7 @@ namespace bartleby {
 namespace {
 
 constexpr std::int64_t kHour = 3600 * 1000;
+constexpr std::int64_t kHoursKept = 48;    // twice what a trend shows
 constexpr std::size_t kMaxKnown = 100000;  // issues remembered by number; forgotten all at once
 
 #define BARTLEBY_ISSUE                                                                             \
@@ -90,7 +91,8 @@ Result<std::vector<IssueNews>> IssueBook::finish(Connection& connection, Timesta
         },
         seq);
     if (!issue) return std::unexpected(issue.error());
-    if (!*issue) return fail(ErrorCode::kMalformed, "the store has no issue " + std::to_string(seq));
+    // Its number was known from before it was forgotten: after this failure it is made anew.
+    if (!*issue) return fail(ErrorCode::kUnavailable, "the store has no issue " + std::to_string(seq) + " any more");
     IssueState state = (*issue)->state;
     if (is_due(**issue, since, now)) state = next_state(state, IssueCause::kTime).value_or(state);
     const IssueState before = state;
@@ -169,6 +171,51 @@ Result<std::int64_t> age_issues(Store& store, Timestamp now) {
   });
   if (!written) return std::unexpected(written.error());
   return aged;
+}
+
+// What people muted stays so until the time they said, or for ever: it would be told as new otherwise.
+#define BARTLEBY_OLD_ISSUE                                                                     \
+  "i.last < $1 AND i.state_since < $1 AND i.state <> 3 AND NOT EXISTS(SELECT 1 FROM letters l" \
+  " WHERE l.issue = i.seq)"
+
+Result<std::size_t> forget_issues(Store& store, Timestamp now, std::size_t most) {
+  struct Old {
+    std::int64_t seq;
+    std::string id;
+  };
+  const std::int64_t before = ms(now - kIssuesKept);
+  std::vector<Old> old;
+  std::vector<std::pair<std::int64_t, std::int64_t>> hours;
+  // Looked for without holding up who writes.
+  const auto read = store.read([&](Connection& connection) -> Result<void> {
+    BARTLEBY_TRY(sql::each(
+        connection, "SELECT i.seq, i.id FROM issues i WHERE " BARTLEBY_OLD_ISSUE " ORDER BY i.last LIMIT $2",
+        [&](Rows& row) { old.push_back({row.integer(0), row.text(1)}); }, before, most));
+    return sql::each(
+        connection, "SELECT issue, hour FROM issue_hours WHERE hour < $1 LIMIT $2",
+        [&](Rows& row) { hours.emplace_back(row.integer(0), row.integer(1)); }, ms(now) / kHour - kHoursKept, most);
+  });
+  if (!read) return std::unexpected(read.error());
+  std::size_t forgotten = 0;
+  if (old.empty() && hours.empty()) return forgotten;
+  const auto written = store.write([&](Connection& connection) -> Result<void> {
+    forgotten = 0;
+    for (const auto& [issue, hour] : hours)
+      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM issue_hours WHERE issue = $1 AND hour = $2", issue, hour));
+    AuditChain audit(connection);
+    for (const Old& one : old) {
+      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM issues AS i WHERE " BARTLEBY_OLD_ISSUE " AND i.seq = $2",
+                                before, one.seq));
+      if (connection.changes() == 0) continue;  // a letter or a person came meanwhile
+      ++forgotten;
+      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM issue_hours WHERE issue = $1", one.seq));
+      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM walked_issues WHERE issue = $1", one.seq));
+      BARTLEBY_TRY(audit.append({0, now, "office", "forget", one.id, "", "", "no letter of it is left", "", ""}));
+    }
+    return audit.finish();
+  });
+  if (!written) return std::unexpected(written.error());
+  return forgotten;
 }
 
 Result<std::optional<Issue>> issue_by_id(Connection& connection, std::string_view id) {

@@ -58,6 +58,11 @@ Result<ChangedIssue> change_issue(Store& store, const std::string& id, IssueCaus
 // New issues older than a day, and muted ones whose time is over, become active. Answers with how many.
 Result<std::int64_t> age_issues(Store& store, Timestamp now);
 
+// Issues of which no letter is left, and nothing was heard for so long, are forgotten, with a line in the audit; hours
+// that no trend shows any more too. At most `most` of each. Answers with how many issues.
+constexpr Duration kIssuesKept{std::chrono::hours(24 * 90)};
+Result<std::size_t> forget_issues(Store& store, Timestamp now, std::size_t most);
+
 Result<std::optional<Issue>> issue_by_id(Connection& connection, std::string_view id);
 Result<std::optional<Issue>> issue_by_number(Connection& connection, std::int64_t seq);
 

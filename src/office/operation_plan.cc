@@ -75,6 +75,12 @@ class Planner {
       : request_(request), readers_(readers), limits_(limits) {}
 
   Result<void> select(Connection& connection, Timestamp now) {
+    if (request_.starts_at_once && request_.kind == OperationKind::kReplay) {
+      const auto sending = sending_replays(connection);
+      if (!sending) return std::unexpected(sending.error());
+      for (const SendingReplay& one : *sending)
+        for (const std::string& dlq : one.dlqs) sending_.emplace(dlq, one.id);
+    }
     if (!request_.query) {
       std::set<std::string_view> seen;
       for (const std::string& id : request_.ids) {
@@ -83,7 +89,7 @@ class Planner {
         if (!*row)
           exclude("there is no such letter");
         else if (seen.insert(id).second && numbers_.insert((*row)->letter.seq).second)
-          consider((*row)->letter);
+          BARTLEBY_TRY(consider((*row)->letter));
       }
       return {};
     }
@@ -107,7 +113,7 @@ class Planner {
                                      " letters; ask again for the others");
           return {};
         }
-        consider(letter);
+        BARTLEBY_TRY(consider(letter));
       }
       if (chosen_.size() > limits_.letters)
         return fail(ErrorCode::kTooLarge, "the selection has more than " + std::to_string(limits_.letters) +
@@ -186,9 +192,15 @@ class Planner {
       const auto row = letter_row(connection, chosen_[i].seq);
       if (!row) return std::unexpected(row.error());
       const auto payload = letter_payload(connection, chosen_[i].seq);
-      if (!payload) return std::unexpected(payload.error());
-      if (!*row || !*payload) continue;
+      const bool damaged = !payload && (payload.error().code == ErrorCode::kMalformed ||
+                                        payload.error().code == ErrorCode::kUnsupported);
+      if (!payload && !damaged) return std::unexpected(payload.error());
+      if (!*row || (payload && !*payload)) continue;
       const std::string& id = (*row)->letter.id;
+      if (damaged) {  // it is given back when its turn comes, and the others go
+        if (failed++ == 0) first = id + ": " + payload.error().message;
+        continue;
+      }
       const Bytes& value = (*payload)->value;
       const auto edited = value ? patch->apply(*value) : fail(ErrorCode::kInvalid, "it has no value");
       if (!edited && failed++ == 0) first = id + ": " + edited.error().message;
@@ -281,22 +293,30 @@ class Planner {
     return clean_utf8(*(limits_.shown ? limits_.shown(value) : value), {.bytes = kPreviewBytes});
   }
 
-  void consider(const StoredLetter& letter) {
+  Result<void> consider(const StoredLetter& letter) {
+    const auto leave_out = [&](const std::string& why) -> Result<void> {
+      exclude(why);
+      return {};
+    };
     if (request_.kind == OperationKind::kRestore && letter.state == LetterState::kArchived)
-      return exclude("archived letters are restored from their archive");
-    if (!can_be_done(request_.kind, letter.state)) return exclude("it is " + std::string(name(letter.state)));
-    if (letter.attempts < request_.min_attempts) return exclude("its retries are not exhausted");
+      return leave_out("archived letters are restored from their archive");
+    if (!can_be_done(request_.kind, letter.state)) return leave_out("it is " + std::string(name(letter.state)));
+    if (letter.attempts < request_.min_attempts) return leave_out("its retries are not exhausted");
     Chosen chosen{letter.seq, letter.version, letter.replays, 0, letter.job.partition.v, letter.job.offset.v,
                   {},         false};
     if (request_.kind == OperationKind::kReplay) {
-      if (letter.replays >= limits_.max_replays && !request_.however_often) return exclude("max replays");
+      if (letter.replays >= limits_.max_replays && !request_.however_often) return leave_out("max replays");
       const auto target = target_of(letter);
-      if (!target) return;
+      if (!target) return {};
       chosen.target = targets_.try_emplace(*target, static_cast<std::uint32_t>(targets_.size())).first->second;
     }
     dlqs_.insert(letter.shelf.dlq);
     report_.bytes += static_cast<std::int64_t>(letter.size);
     chosen_.push_back(chosen);
+    // Seen with the second letter, not after a million: the first may be the only one, which goes beside others.
+    if (const auto sends = sending_.find(letter.shelf.dlq); sends != sending_.end()) in_the_way_ = sends->second;
+    if (in_the_way_.empty() || chosen_.size() < 2) return {};
+    return fail(ErrorCode::kFenced, sends_already(in_the_way_));
   }
 
   // To the original topic where nobody else reads it, else to the group's private lane, else somebody must say.
@@ -340,8 +360,10 @@ class Planner {
   std::vector<Chosen> chosen_;
   std::set<std::int64_t> numbers_;
   std::map<Target, std::uint32_t> targets_;
-  std::optional<std::vector<Reader>> to_;  // who reads `to`
-  bool unanswered_ = false;                // for some nobody there would tell what became of them
+  std::optional<std::vector<Reader>> to_;       // who reads `to`
+  bool unanswered_ = false;                     // for some nobody there would tell what became of them
+  std::map<std::string, std::string> sending_;  // replays that send, by dlq; where it is to start at once
+  std::string in_the_way_;                      // one of them
   std::map<std::string, Readers> readers_of_;
   std::set<std::string> lanes_, dlqs_;
   KeyOffsets oldest_;
@@ -396,6 +418,8 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
   OperationSettings settings = request.settings;
   if (planner.unanswered()) settings.canary = 0;  // it would be awaited in vain
   settings.selection = request.query ? query_text(*request.query) : std::to_string(request.ids.size()) + " ids";
+  // It asks who reads what, and a slow cluster must not hold up who writes.
+  const std::string report = report_text(planner.report());
   std::optional<Operation> made;
   const auto written = store.write([&](Connection& connection) -> Result<void> {
     const auto seq = sql::take_numbers(connection, "operation", 1);
@@ -405,7 +429,7 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
         "INSERT INTO operations(seq, id, kind, state, version, dlq, settings, report, letters, actor, reason,"
         " created_at) VALUES($1, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, $11)",
         *seq, id, static_cast<int>(request.kind), static_cast<int>(OperationState::kPlanned), planner.dlqs(),
-        settings_text(settings), report_text(planner.report()), planner.letters(), actor.name, actor.reason, ms(now)));
+        settings_text(settings), report, planner.letters(), actor.name, actor.reason, ms(now)));
     BARTLEBY_TRY(planner.insert(connection, *seq, now));
     AuditChain audit(connection);
     BARTLEBY_TRY(

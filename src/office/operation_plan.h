@@ -25,6 +25,7 @@ struct OperationRequest {
   std::uint32_t min_attempts = 0;  // letters with fewer are left out
   bool however_often = false;      // the loop guard does not count
   bool what_fits = false;          // of more than one operation takes: as many as it does, not an error
+  bool starts_at_once = false;     // it is refused before it is made, where a replay of its dlqs has letters to send
   bool look_in_log = false;        // for newer messages: it takes a while, for plans that somebody reads
   OperationSettings settings;      // `selection`, `…_before` are set later
 };
@@ -66,7 +67,7 @@ struct PlanLimits {
 };
 
 // A new operation in state `planned`. kInvalid: what is asked for cannot be meant; kTooLarge: too many letters, or too
-// many to look at.
+// many to look at; kFenced: it was to start at once, and another replay of its dlqs is in the way.
 Result<Operation> plan_operation(Store& store, const OperationRequest& request, const PlanSources& from,
                                  const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now);
 

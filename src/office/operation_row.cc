@@ -25,6 +25,13 @@ struct Row {
   std::string settings, report;
 };
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
 Row read_row(Rows& row) {
   Row found;
   Operation& o = found.operation;
@@ -33,8 +40,7 @@ Row read_row(Rows& row) {
   o.kind = static_cast<OperationKind>(row.integer(2));
   o.state = static_cast<OperationState>(row.integer(3));
   o.version = row.integer(4);
-  std::istringstream dlqs(row.text(5));
-  for (std::string dlq; dlqs >> dlq;) o.dlqs.push_back(dlq);
+  o.dlqs = words_of(row.text(5));
   found.settings = row.text(6);
   found.report = row.text(7);
   o.letters = row.integer(8);
@@ -115,6 +121,22 @@ Result<std::vector<Operation>> operation_page(Connection& connection, const std:
     page.push_back(std::move(*operation));
   }
   return page;
+}
+
+Result<std::vector<SendingReplay>> sending_replays(Connection& connection) {
+  std::vector<SendingReplay> found;
+  BARTLEBY_TRY(sql::each(
+      connection,
+      "SELECT seq, id, dlq FROM operations WHERE state = $1 AND kind = $2 AND letters > 1 AND cursor < letters"
+      " ORDER BY seq",
+      [&](Rows& row) { found.push_back({row.integer(0), row.text(1), words_of(row.text(2))}); },
+      static_cast<int>(OperationState::kRunning), static_cast<int>(OperationKind::kReplay)));
+  return found;
+}
+
+std::string sends_already(const std::string& operation) {
+  return "operation " + operation +
+         " has letters of the same dlq to send; wait until it has, or pause it: never more than one does";
 }
 
 Result<std::vector<OperationItem>> item_page(Connection& connection, std::int64_t operation,

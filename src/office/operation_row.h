@@ -21,6 +21,17 @@ Result<std::optional<Operation>> operation_by_number(Connection& connection, std
 // Newest first, below `before`; of some states, or of all where none is named.
 Result<std::vector<Operation>> operation_page(Connection& connection, const std::vector<OperationState>& states,
                                               std::optional<std::int64_t> before, std::size_t limit);
+// Replays that run and have letters left to send; a letter alone is none. Of one dlq there is at most one: two would
+// mix the order of their keys. One that only waits for outcomes sends nothing more and is in nobody's way.
+struct SendingReplay {
+  std::int64_t seq = 0;
+  std::string id;
+  std::vector<std::string> dlqs;
+};
+Result<std::vector<SendingReplay>> sending_replays(Connection& connection);
+// What whoever would start a second one is told.
+std::string sends_already(const std::string& operation);
+
 // By position, above `after`; of one result, if one is named.
 Result<std::vector<OperationItem>> item_page(Connection& connection, std::int64_t operation,
                                              std::optional<ItemResult> result, std::optional<std::int64_t> after,

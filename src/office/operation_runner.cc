@@ -218,7 +218,9 @@ RunEvent OperationRunner::carry_out(std::int64_t seq, Running& running, const Lo
     told(seq, "looking at it", std::unexpected(seen.error()));
     return OperationSeen{};
   }
-  if (seen->kind == OperationKind::kReplay) {
+  // When all is written down the broker's cursor has nothing more to tell; outcomes may be awaited for an hour.
+  seen->broker_at = seen->cursor;
+  if (seen->kind == OperationKind::kReplay && seen->cursor < seen->letters) {
     const auto at = cursor_of(seen->id);
     if (!at) {
       told(seq, "reading its cursor", std::unexpected(at.error()));

@@ -12,23 +12,42 @@
 namespace bartleby {
 namespace {
 
-// Two replays of one dlq would mix the order of their keys, and each would halt on the other's failures. A letter alone
-// does neither: it goes beside them, else whoever replays two letters one after the other would wait for the first.
-Result<std::string> running_beside(Connection& connection, const Operation& operation) {
-  if (operation.letters <= 1) return std::string();
-  const auto running = operation_page(connection, {OperationState::kRunning}, std::nullopt, kMaxPage);
-  if (!running) return std::unexpected(running.error());
-  for (const Operation& other : *running) {
-    if (other.kind != OperationKind::kReplay || other.seq == operation.seq || other.letters <= 1) continue;
+// Two replays of one dlq that send would mix the order of their keys. A letter alone does not: it goes beside them,
+// else whoever replays two letters one after the other would wait for the first.
+Result<std::string> sending_beside(Connection& connection, const Operation& operation) {
+  if (operation.letters <= 1 || operation.cursor >= operation.letters) return std::string();
+  if (office_mutant(OfficeMutant::kSendsBeside)) return std::string();
+  const auto sending = sending_replays(connection);
+  if (!sending) return std::unexpected(sending.error());
+  for (const SendingReplay& other : *sending) {
+    if (other.seq == operation.seq) continue;
     for (const std::string& dlq : other.dlqs)
       if (std::ranges::find(operation.dlqs, dlq) != operation.dlqs.end()) return other.id;
   }
   return std::string();
 }
 
+// Who resumes what was halted has seen what came back: it is not counted again. Nobody has seen anything by a pause:
+// were this done there too, whoever pauses and resumes would send the rest without the canary and never be halted.
+void forgive(Operation& operation) {
+  OperationSettings& settings = operation.settings;
+  settings.came_back_before = operation.with(ItemResult::kCameBack);
+  settings.known_before =
+      settings.came_back_before + operation.with(ItemResult::kSucceeded) + operation.with(ItemResult::kPassed);
+  // Halted before the canary had gone, its outcomes are still to be awaited. Halted at it, all of them were known, or
+  // nobody answered and people go on without.
+  if (operation.cursor >= settings.canary) settings.waiting_before = operation.with(ItemResult::kSent);
+}
+
 }  // namespace
 
+// A plan of many letters reads for up to two minutes, and there are few connections to read by: at most one has one, so
+// that whoever asks who a caller is, and the runner, find others.
 Result<Operation> Operations::plan(const OperationRequest& request, const Actor& actor) {
+  std::unique_lock one_at_a_time(planning_, std::defer_lock);
+  const bool large = request.query || request.ids.size() > kFewLetters;
+  if (large && !one_at_a_time.try_lock_for(clock_.real(options_.wait)))
+    return fail(ErrorCode::kUnavailable, "another plan of many letters is being made; try again in a moment");
   return plan_operation(store_, request, {options_.readers, options_.finished}, options_.limits, options_.new_id(),
                         actor, clock_.now().wall);
 }
@@ -57,7 +76,7 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
     Operation& operation = changed.operation = std::move(**found);
     const auto to = next_state(operation.state, cause);
     if (to == OperationState::kRunning && operation.kind == OperationKind::kReplay) {
-      const auto other = running_beside(connection, operation);
+      const auto other = sending_beside(connection, operation);
       if (!other) return std::unexpected(other.error());
       if (!other->empty()) {
         changed.result = OperationChange::kConflict;
@@ -65,13 +84,9 @@ Result<ChangedOperation> Operations::change(const std::string& id, OperationCaus
         return {};
       }
     }
-    // Who resumes has seen what came back: it is not counted again.
-    if (cause == OperationCause::kResume && !office_mutant(OfficeMutant::kResumeCountsAgain)) {
-      operation.settings.came_back_before = operation.with(ItemResult::kCameBack);
-      operation.settings.known_before = operation.settings.came_back_before + operation.with(ItemResult::kSucceeded) +
-                                        operation.with(ItemResult::kPassed);
-      operation.settings.waiting_before = operation.with(ItemResult::kSent);
-    }
+    const bool halted = operation.state == OperationState::kHalted || office_mutant(OfficeMutant::kPauseForgives);
+    if (cause == OperationCause::kResume && halted && !office_mutant(OfficeMutant::kResumeCountsAgain))
+      forgive(operation);
     const auto moved = move_operation(connection, operation, cause, actor, "", now);
     if (!moved) return std::unexpected(moved.error());
     if (!*moved) return changed.result = OperationChange::kWrongState, Result<void>();

@@ -1,10 +1,11 @@
 // Operations for people: plan, start, pause, resume, cancel, and what became of them. What routes and commands call.
 //
 // Any thread. Every change is one transaction with a line in the audit; the thread that carries operations out
-// (OperationRunner) is woken after it. Never more than one running replay per dlq.
+// (OperationRunner) is woken after it. Never does more than one replay of a dlq send.
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,13 +22,14 @@ struct OperationsOptions {
   OperationSettings defaults;           // of rate, canary, halt and undo
   std::function<std::string()> new_id;  // `op_…`, never the same twice
   std::function<void()> wake;           // of the runner
+  Duration wait{2000};                  // for another plan to be made; then it is refused with kUnavailable
 };
 
 enum class OperationChange : std::uint8_t {
   kDone,
   kNotFound,
   kWrongState,
-  kConflict,  // another replay of one of its dlqs is running
+  kConflict,  // another replay sends letters of one of its dlqs
 };
 
 struct ChangedOperation {
@@ -43,6 +45,7 @@ class Operations {
 
   const OperationSettings& defaults() const { return options_.defaults; }
 
+  // One at a time, but for those of a few letters.
   Result<Operation> plan(const OperationRequest& request, const Actor& actor);
   Result<ChangedOperation> start(const std::string& id, const Actor& actor);
   Result<ChangedOperation> pause(const std::string& id, const Actor& actor);
@@ -59,11 +62,14 @@ class Operations {
                                              std::optional<std::int64_t> after, std::size_t limit);
 
  private:
+  static constexpr std::size_t kFewLetters = 100;
+
   Result<ChangedOperation> change(const std::string& id, OperationCause cause, const Actor& actor);
 
   Store& store_;
   const Clock& clock_;
   const OperationsOptions options_;
+  std::timed_mutex planning_;
 };
 
 }  // namespace bartleby

@@ -59,7 +59,8 @@ class Packing {
       return false;
     }
     auto payload = unpacked(row.view(3));
-    if (!payload) return std::unexpected(payload.error());
+    // However often it is read it stays so: this letter is given back, and the others go.
+    if (!payload) return fail(ErrorCode::kInvalid, payload.error().message);
     Record record;
     record.topic = row.is_null(2) ? "" : row.text(2);
     // A topic that has fewer partitions now keeps the order of keys only if the key decides.

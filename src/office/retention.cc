@@ -1,11 +1,13 @@
 #include "office/retention.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "office/archive_upkeep.h"
 #include "office/archives.h"
 #include "office/audit.h"
+#include "office/issues.h"
 #include "office/item_tally.h"
 #include "office/lease.h"
 #include "office/letter_changes.h"
@@ -20,7 +22,10 @@ constexpr std::size_t kSlice = 500;
 constexpr int kSlices = 200;                // of one dlq in one round: the rest comes with the next
 constexpr std::int64_t kItemSlice = 10000;  // of an operation that is forgotten
 constexpr std::size_t kArchivesAtOnce = 100;
+constexpr std::size_t kMostLeftOut = 20000;  // letters of one dlq that cannot be archived, looked at in one round
+constexpr std::size_t kNamed = 20;           // of them in one report
 constexpr std::int64_t kPlaceSlice = 10000;
+constexpr std::size_t kIssueSlice = 5000;                     // in one round, and as many hours of trends
 constexpr Duration kPlacesKept{std::chrono::hours(24 * 30)};  // of first lives: what was sent has died by then
 constexpr Duration kLease{std::chrono::minutes(10)};
 
@@ -31,15 +36,15 @@ struct Ended {
 
 Actor actor(std::string reason) { return {"office", std::move(reason), ""}; }
 
-Result<std::vector<std::int64_t>> old_letters(Store& store, const std::string& dlq, LetterState state,
-                                              Timestamp before) {
+Result<std::vector<std::int64_t>> old_letters(Store& store, const std::string& dlq, LetterState state, Timestamp before,
+                                              std::size_t most = kSlice) {
   std::vector<std::int64_t> found;
   BARTLEBY_TRY(store.read([&](Connection& connection) {
     return sql::each(
         connection,
         "SELECT l.seq FROM letters l JOIN shelves s ON s.id = l.shelf"
         " WHERE s.dlq = $1 AND l.state = $2 AND l.died_at < $3 AND l.changed_at < $3 LIMIT $4",
-        [&](Rows& row) { found.push_back(row.integer(0)); }, dlq, static_cast<int>(state), ms(before), kSlice);
+        [&](Rows& row) { found.push_back(row.integer(0)); }, dlq, static_cast<int>(state), ms(before), most);
   }));
   return found;
 }
@@ -75,15 +80,22 @@ Result<void> purge_old(Store& store, const std::string& dlq, LetterState state, 
 
 Result<void> archive_old(Store& store, Archive& archive, const std::string& dlq, Timestamp before, Timestamp now,
                          RetentionReport& report) {
+  std::set<std::int64_t> left_out;  // they stay open, and would be the first of every slice
   for (int i = 0; i < kSlices; ++i) {
-    const auto letters = old_letters(store, dlq, LetterState::kOpen, before);
+    auto letters = old_letters(store, dlq, LetterState::kOpen, before, kSlice + left_out.size());
     if (!letters) return std::unexpected(letters.error());
+    std::erase_if(*letters, [&](std::int64_t seq) { return left_out.contains(seq); });
     if (letters->empty()) return {};
     const auto done = archive_letters(store, archive, dlq, *letters, actor("nobody dealt with it in time"), now);
     if (!done) return std::unexpected(done.error());
     report.archived += done->letters;
     if (done->letters > 0) ++report.archives;
-    if (done->letters == 0) return {};
+    for (const NotArchived& one : done->left_out) {
+      left_out.insert(one.seq);
+      ++report.left_out;
+      if (report.named.size() < kNamed) report.named.push_back(one);
+    }
+    if ((done->letters == 0 && done->left_out.empty()) || left_out.size() >= kMostLeftOut) return {};
   }
   return {};
 }
@@ -127,24 +139,33 @@ Result<std::optional<Ended>> ended_operation(Store& store, Timestamp before) {
   return found;
 }
 
+// Of one result at a time, with their counts. True: there were none.
+Result<bool> drop_items(Connection& connection, std::int64_t operation, std::int64_t slice) {
+  const auto counted = counted_results(connection, operation);
+  if (!counted) return std::unexpected(counted.error());
+  for (std::size_t result = 0; result < kItemResults; ++result) {
+    if (counted->items[result] == 0) continue;
+    BARTLEBY_TRY(sql::execute(connection,
+                              "DELETE FROM operation_items WHERE operation = $1 AND position IN (SELECT position FROM"
+                              " operation_items WHERE operation = $1 AND result = $2 ORDER BY position LIMIT $3)",
+                              operation, result, slice));
+    if (office_mutant(OfficeMutant::kForgottenStillCounted)) return false;
+    BARTLEBY_TRY(sql::execute(connection,
+                              "UPDATE operation_results SET items = items - $3 WHERE operation = $1 AND result = $2",
+                              operation, result, connection.changes()));
+    return false;
+  }
+  return true;
+}
+
 // True: nothing of it is left.
 Result<bool> forget_some(Store& store, const Ended& ended, std::int64_t slice, Timestamp now) {
   bool gone = false;
   const auto written = store.write([&](Connection& connection) -> Result<void> {
     gone = false;
-    const auto counted = counted_results(connection, ended.seq);
-    if (!counted) return std::unexpected(counted.error());
-    for (std::size_t result = 0; result < kItemResults; ++result) {
-      if (counted->items[result] == 0) continue;
-      BARTLEBY_TRY(sql::execute(connection,
-                                "DELETE FROM operation_items WHERE operation = $1 AND position IN (SELECT position FROM"
-                                " operation_items WHERE operation = $1 AND result = $2 ORDER BY position LIMIT $3)",
-                                ended.seq, result, slice));
-      if (office_mutant(OfficeMutant::kForgottenStillCounted)) return {};
-      return sql::execute(connection,
-                          "UPDATE operation_results SET items = items - $3 WHERE operation = $1 AND result = $2",
-                          ended.seq, result, connection.changes());
-    }
+    const auto empty = drop_items(connection, ended.seq, slice);
+    if (!empty) return std::unexpected(empty.error());
+    if (!*empty) return {};
     gone = true;
     BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operation_results WHERE operation = $1", ended.seq));
     BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operations WHERE seq = $1", ended.seq));
@@ -185,7 +206,36 @@ Result<std::size_t> forget_operations(Store& store, Timestamp before, int most, 
   return forgotten;
 }
 
+Result<std::size_t> empty_plans(Store& store, int most, std::int64_t slice) {
+  std::vector<std::int64_t> plans;
+  BARTLEBY_TRY(store.read([&](Connection& connection) {
+    return sql::each(
+        connection,
+        "SELECT o.seq FROM operations o WHERE o.state = $1 AND o.started_at IS NULL"
+        " AND EXISTS(SELECT 1 FROM operation_results r WHERE r.operation = o.seq AND r.items > 0) ORDER BY o.seq"
+        " LIMIT $2",
+        [&](Rows& row) { plans.push_back(row.integer(0)); }, static_cast<int>(OperationState::kCancelled), most);
+  }));
+  std::size_t emptied = 0;
+  for (int i = 0; i < most && emptied < plans.size(); ++i) {
+    bool empty = false;
+    BARTLEBY_TRY(store.write([&](Connection& connection) -> Result<void> {
+      const auto dropped = drop_items(connection, plans[emptied], slice);
+      if (!dropped) return std::unexpected(dropped.error());
+      empty = *dropped;
+      return {};
+    }));
+    if (empty) ++emptied;
+  }
+  return emptied;
+}
+
 namespace {
+
+template <class T>
+Result<void> whether(const Result<T>& result) {
+  return result ? Result<void>() : std::unexpected(result.error());
+}
 
 Result<void> forget_places(Store& store, Timestamp now) {
   return store.write([&](Connection& connection) {
@@ -196,7 +246,9 @@ Result<void> forget_places(Store& store, Timestamp now) {
   });
 }
 
-// Of letters, of operations, and of places of first lives.
+// Of letters, of operations, and of places of first lives. One that fails holds up no other: an archive that cannot be
+// written would else let everything that is to be deleted pile up. What is deleted comes first, as it needs no room.
+// Answers with the first error.
 Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations, Timestamp now,
                        RetentionReport& report) {
   std::vector<DlqState> dlqs;
@@ -206,21 +258,35 @@ Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Du
     dlqs = std::move(*found);
     return {};
   }));
-  for (const DlqState& dlq : dlqs) {
-    const DlqRule rule = rule_of(dlq.name);
-    if (!rule.keep || rule.dlq_class == DlqClass::kFinancial) continue;
-    const Timestamp before = now - *rule.keep;
-    if (rule.then == Then::kPurge)
-      BARTLEBY_TRY(purge_old(store, dlq.name, LetterState::kOpen, before, now, report));
-    else
-      BARTLEBY_TRY(archive_old(store, archive, dlq.name, before, now, report));
-    BARTLEBY_TRY(purge_old(store, dlq.name, LetterState::kResolved, before, now, report));
-  }
-  BARTLEBY_TRY(purge_discarded(store, now, report));
+  Result<void> all;
+  const auto note = [&](Result<void> done) {
+    if (all) all = std::move(done);
+  };
+  const auto each_dlq = [&](auto&& work) {
+    for (const DlqState& dlq : dlqs) {
+      const DlqRule rule = rule_of(dlq.name);
+      if (rule.keep && rule.dlq_class != DlqClass::kFinancial) note(work(dlq.name, rule, now - *rule.keep));
+    }
+  };
+  each_dlq([&](const std::string& dlq, const DlqRule&, Timestamp before) {
+    return purge_old(store, dlq, LetterState::kResolved, before, now, report);
+  });
+  each_dlq([&](const std::string& dlq, const DlqRule& rule, Timestamp before) {
+    return rule.then == Then::kPurge ? purge_old(store, dlq, LetterState::kOpen, before, now, report) : Result<void>();
+  });
+  note(purge_discarded(store, now, report));
+  note(whether(empty_plans(store, kSlices, kItemSlice)));
   const auto forgotten = forget_operations(store, now - operations, kSlices, kItemSlice, now);
-  if (!forgotten) return std::unexpected(forgotten.error());
-  report.operations = *forgotten;
-  return forget_places(store, now);
+  report.operations = forgotten.value_or(0);
+  note(whether(forgotten));
+  note(forget_places(store, now));
+  const auto issues = forget_issues(store, now, kIssueSlice);
+  report.issues = issues.value_or(0);
+  note(whether(issues));
+  each_dlq([&](const std::string& dlq, const DlqRule& rule, Timestamp before) {
+    return rule.then == Then::kArchive ? archive_old(store, archive, dlq, before, now, report) : Result<void>();
+  });
+  return all;
 }
 
 }  // namespace

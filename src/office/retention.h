@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "model/dlq_provision.h"
 #include "model/stored_letter.h"
+#include "office/archives.h"
 #include "ports/archive.h"
 #include "ports/store.h"
 
@@ -42,12 +43,15 @@ constexpr Duration kKeepOperations{std::chrono::hours(24 * 90)};
 struct RetentionReport {
   bool skipped = false;  // somebody else does it
   std::size_t archived = 0, archives = 0, purged = 0;
-  std::size_t operations = 0;              // forgotten
+  std::size_t left_out = 0;                // letters that could not be archived: damaged, or too large to be read back
+  std::vector<NotArchived> named;          // the first of them
+  std::size_t operations = 0, issues = 0;  // forgotten
   std::size_t rewritten = 0, removed = 0;  // archives that letters have left
   std::vector<std::string> damaged;        // archives that letters have left and whose files are not what was written
 };
 
-// `operations`: for how long one is kept after its end.
+// `operations`: for how long one is kept after its end. Where something fails the rest is done all the same, and the
+// first error is the answer.
 Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& rule_of, Duration operations,
                                   const std::string& holder, Timestamp now);
 
@@ -55,5 +59,10 @@ Result<RetentionReport> keep_tidy(Store& store, Archive& archive, const RuleOf& 
 // stays. In slices: an operation that is being forgotten has fewer items from one look to the next. At most `most`
 // slices of items.
 Result<std::size_t> forget_operations(Store& store, Timestamp before, int most, std::int64_t slice, Timestamp now);
+
+// Plans that were cancelled, or too old, before anybody started them lose their items: a million of them would lie
+// there for as long as the operation is kept. What was planned, and the report, stay. At most `most` slices; answers
+// with how many plans have none left.
+Result<std::size_t> empty_plans(Store& store, int most, std::int64_t slice);
 
 }  // namespace bartleby

@@ -189,12 +189,13 @@ Result<bool> walk_on(Store& store, SummaryCheck& check, std::int64_t slice, Time
   return more;
 }
 
-// Whether there are letters that no summary knows of.
+// Whether there are open letters and no summary at all. Letters that are not open make no row of it: were they looked
+// at too, everything would be counted anew each time after the last consumer was removed.
 Result<bool> is_empty(Connection& connection) {
   const auto number = [](Rows& row) { return row.integer(0); };
   const auto summary = sql::one(connection, "SELECT 1 FROM dlq_summary LIMIT 1", number);
   if (!summary) return std::unexpected(summary.error());
-  const auto letter = sql::one(connection, "SELECT 1 FROM letters LIMIT 1", number);
+  const auto letter = sql::one(connection, "SELECT 1 FROM letters WHERE state = 0 LIMIT 1", number);
   if (!letter) return std::unexpected(letter.error());
   return !*summary && letter->has_value();
 }

@@ -5,7 +5,7 @@
 // by number, a slice in each transaction and a bounded number of slices in each run, and keeps what it has counted so
 // far (tables `walked…`), which Tally carries on for letters behind the walk. So at the end of a walk, which may take
 // many runs, what was walked is what there is, and is compared in that very transaction. One office at a time by a
-// lease; skipped if the last run is younger than the interval. An empty summary beside letters is filled at once.
+// lease; skipped if the last run is younger than the interval. An empty summary beside open letters is filled at once.
 #pragma once
 
 #include <cstdint>

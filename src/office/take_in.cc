@@ -173,7 +173,9 @@ Result<void> TakeIn::take(Connection& connection, const TopicPartition& dlq, con
   const std::string id = id_by_place(cluster_, {dlq.topic, letter.dlq.partition}, letter.dlq.offset, letter.died_at);
   inserted = insert(connection, arrival, *job, id, seq);
   if (!inserted) return std::unexpected(inserted.error());
-  ++(*inserted ? report_.incidents : report_.duplicates);
+  if (!*inserted) return ++report_.duplicates, Result<void>();
+  ++report_.incidents;
+  ++report_.stored;
   return {};
 }
 

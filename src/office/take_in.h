@@ -39,7 +39,7 @@ struct IntakeReport {
   std::size_t stored = 0;      // new letters
   std::size_t came_back = 0;   // later lives of letters that are there
   std::size_t duplicates = 0;  // the same letter once more
-  std::size_t incidents = 0;   // another letter with an id that is taken: stored under another id
+  std::size_t incidents = 0;   // of the new ones: under another id, because theirs is another letter's
   std::size_t overflowed = 0;  // letters that lie on the shelf for the rest: there are too many shelves
   std::vector<IssueNews> news;
 };

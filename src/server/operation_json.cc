@@ -2,6 +2,7 @@
 
 #include "codec/json_patch.h"
 #include "codec/query.h"
+#include "office/operation_row.h"
 
 namespace bartleby {
 namespace {
@@ -106,9 +107,7 @@ void read_replay_settings(Fields& fields, std::string_view body, OperationSettin
 Response operation_refused(const ChangedOperation& changed, const std::string& id, OperationCause cause) {
   switch (changed.result) {
     case OperationChange::kConflict:
-      return problem(ProblemType::kConflict, "operation " + changed.conflict +
-                                                 " replays letters of the same dlq; wait for its end, or pause it: "
-                                                 "never more than one does");
+      return problem(ProblemType::kConflict, sends_already(changed.conflict));
     case OperationChange::kWrongState: {
       const std::string state(name(changed.operation.state));
       return with_member(problem(ProblemType::kWrongState, "operation " + changed.operation.id + " is " + state + ": " +

@@ -1,6 +1,7 @@
 // Archives and retention: bytes leave the store only when they are in a file, and come back as they were.
 #include "office/archive_upkeep.h"
 #include "office/lease.h"
+#include "office/sql.h"
 #include "tests/contract/store_archives.h"
 
 namespace bartleby::contract {
@@ -227,6 +228,95 @@ TEST_P(StoreArchives, WhatCannotBeWrittenStaysInTheStore) {
   EXPECT_EQ(number("SELECT count(*) FROM payloads"), 3);
   files_.full = false;
   EXPECT_EQ(tidy(keep(30 * kDay)).archived, 3U);
+}
+
+TEST_P(StoreArchives, AnArchiveThatCannotBeWrittenHoldsUpNothingElse) {
+  take_in_three();                             // of orders.dlq, which comes first
+  take_in({letter(10), letter(11)}, "z.dlq");  // deleted when they are old
+  take_in({letter(12)}, "a.dlq");
+  change(letter(12).letter.id, LetterCause::kDiscard, {}, {.undo_until = now_ + kDay});
+  change(letter(3).letter.id, LetterCause::kReplay);
+  change(letter(3).letter.id, LetterCause::kSucceeded);
+  now_ += 31 * kDay;
+  const RuleOf rule = [](const std::string& dlq) {
+    return DlqRule{DlqClass::kNormal, 30 * kDay, dlq == "z.dlq" ? Then::kPurge : Then::kArchive};
+  };
+  files_.full = true;
+  const auto failed = keep_tidy(store(), files_, rule, kKeepOperations, "a", now_);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "the disk is full");
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 2) << "those that wait for their archive";
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 2);
+  expect_counts_are_exact();
+  files_.full = false;
+  EXPECT_EQ(tidy(rule).archived, 2U);
+}
+
+TEST_P(StoreArchives, ADamagedLetterStaysIsNamedAndTheOthersAreArchived) {
+  std::vector<Arrival> many;
+  for (std::int64_t n = 0; n < 520; ++n) many.push_back(letter(n));
+  take_in(std::move(many));
+  const StoredLetter bad = get(letter(2).letter.id), gone = get(letter(4).letter.id);
+  write([&](Connection& c) -> Result<void> {
+    BARTLEBY_TRY(sql::execute(c, "UPDATE payloads SET bytes = $2 WHERE letter = $1", bad.seq, Blob{"?"}));
+    return sql::execute(c, "DELETE FROM payloads WHERE letter = $1", gone.seq);
+  });
+  now_ += 31 * kDay;
+  const RetentionReport report = tidy(keep(30 * kDay));
+  EXPECT_EQ(report.archived, 518U);
+  EXPECT_EQ(report.left_out, 2U);
+  ASSERT_EQ(report.named.size(), 2U);
+  EXPECT_EQ(report.named[0].id, bad.id);
+  EXPECT_EQ(report.named[0].why, "a letter's payload is packed in a way that is not known");
+  EXPECT_EQ(report.named[1].id, gone.id);
+  EXPECT_EQ(report.named[1].why, "its bytes are not here");
+  EXPECT_EQ(get(bad.id).state, LetterState::kOpen);
+  EXPECT_EQ(get(gone.id).state, LetterState::kOpen);
+  EXPECT_EQ(
+      restore_archive(store(), files_, text("SELECT id FROM archives ORDER BY seq LIMIT 1"), kAnn, now_)->restored,
+      498U)
+      << "all of its slice but two";
+}
+
+TEST_P(StoreArchives, WhatCouldNotBeReadBackIsNotArchived) {
+  take_in_three();
+  const std::vector<std::int64_t> all = {get_seq(1), get_seq(2), get_seq(3)};
+  // Letter 2 has 5000 bytes.
+  const auto line =
+      archive_letters(store(), files_, "orders.dlq", {all[1]}, kAnn, now_, {.bytes = 1 << 20, .line = 4000});
+  ASSERT_TRUE(line) << line.error().message;
+  EXPECT_EQ(line->letters, 0U);
+  ASSERT_EQ(line->left_out.size(), 1U);
+  EXPECT_TRUE(line->left_out[0].why.ends_with("a line of an archive has at most 4000")) << line->left_out[0].why;
+  const auto file =
+      archive_letters(store(), files_, "orders.dlq", {all[0]}, kAnn, now_, {.bytes = 1 << 20, .file = 100});
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->letters, 0U);
+  ASSERT_EQ(file->left_out.size(), 1U);
+  EXPECT_TRUE(files_.files.empty());
+  EXPECT_EQ(number("SELECT count(*) FROM payloads"), 3);
+  EXPECT_EQ(state(2), LetterState::kOpen);
+  const auto others = archive_letters(store(), files_, "orders.dlq", all, kAnn, now_, {.bytes = 1 << 20, .line = 4000});
+  ASSERT_TRUE(others) << others.error().message;
+  EXPECT_EQ(others->letters, 2U);
+  EXPECT_EQ(others->left_out.size(), 1U);
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreArchives, AllLivesOfALetterCountTowardsTheSizeOfAnArchive) {
+  const auto large = [](std::int64_t n, std::uint32_t replays) {
+    Arrival one = letter(n, replays);
+    one.payload.value = std::string(replays == 0 ? 9000 : 10, 'x');
+    one.letter.size = one.payload.value->size();
+    return one;
+  };
+  take_in({large(1, 0), large(2, 0)});
+  take_in({large(1, 1), large(2, 1)});
+  const std::vector<std::int64_t> both = {get(letter(1).letter.id).seq, get(letter(2).letter.id).seq};
+  const auto first = archive_letters(store(), files_, "orders.dlq", both, kAnn, now_, {.bytes = 10000});
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->letters, 1U) << "the second comes with the next";
+  EXPECT_EQ(first->looked_at, 1U);
 }
 
 TEST_P(StoreArchives, FinancialLettersStayAndSoDoThoseWithoutRetention) {

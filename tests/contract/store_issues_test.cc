@@ -87,6 +87,62 @@ TEST_P(StoreContract, IssuesAreCountedByStateAndLinesOfTheAuditBySubject) {
   });
 }
 
+TEST_P(StoreContract, AnIssueWithoutLettersIsForgottenInTimeAndMadeAnewByTheNext) {
+  constexpr Duration kDay{std::chrono::hours(24)};
+  Arrival other = letter(2);
+  other.letter.error_type = "OtherError";
+  take_in({letter(1), other});
+  ASSERT_EQ(number("SELECT count(*) FROM issues"), 2);
+  ASSERT_EQ(number("SELECT count(*) FROM issue_hours"), 2);
+  const std::string id = text(
+      "SELECT i.id FROM issues i JOIN letters l ON l.issue = i.seq WHERE l.error_type = "
+      "'TimeoutError'");
+  change(letter(1).letter.id, LetterCause::kDiscard);
+  change(letter(1).letter.id, LetterCause::kPurge);
+  now_ += 2 * kDay + Duration(std::chrono::hours(2));
+  EXPECT_EQ(forget_issues(store(), now_, 1).value(), 0U);
+  EXPECT_EQ(number("SELECT count(*) FROM issue_hours"), 1) << "of one slice";
+  EXPECT_EQ(forget_issues(store(), now_, 100).value(), 0U);
+  EXPECT_EQ(number("SELECT count(*) FROM issue_hours"), 0);
+  now_ += 89 * kDay;
+  EXPECT_EQ(forget_issues(store(), now_, 100).value(), 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM issues"), 1) << "the other has a letter";
+  EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action = 'forget' AND subject = '" + id + "'"), 1);
+  EXPECT_EQ(take_in({letter(3)}).news.size(), 1U) << "it is new again";
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreContract, AnIssueThatPeopleMutedForEverIsNotForgotten) {
+  take_in({letter(1)});
+  const std::string id = text("SELECT id FROM issues");
+  ASSERT_TRUE(change_issue(store(), id, IssueCause::kMute, {"somebody", "known since May", ""}, now_));
+  change(letter(1).letter.id, LetterCause::kDiscard);
+  change(letter(1).letter.id, LetterCause::kPurge);
+  now_ += Duration(std::chrono::hours(24 * 400));
+  EXPECT_EQ(forget_issues(store(), now_, 100).value(), 0U);
+  EXPECT_TRUE(take_in({letter(2)}).news.empty()) << "nobody is told of it";
+  ASSERT_TRUE(change_issue(store(), id, IssueCause::kReopen, {"somebody", "", ""}, now_));
+  change(letter(2).letter.id, LetterCause::kDiscard);
+  change(letter(2).letter.id, LetterCause::kPurge);
+  now_ += Duration(std::chrono::hours(24 * 91));
+  EXPECT_EQ(forget_issues(store(), now_, 100).value(), 1U);
+}
+
+TEST_P(StoreContract, IntakeThatKnewAForgottenIssueMakesItAnew) {
+  TakeIn desk(store(), "test");
+  const TopicPartition tp{"orders.dlq", Partition(0)};
+  ASSERT_TRUE(desk.store({tp, std::nullopt, {Offset(1), Offset(1)}, 0, {letter(1)}}, now_));
+  change(letter(1).letter.id, LetterCause::kDiscard);
+  change(letter(1).letter.id, LetterCause::kPurge);
+  now_ += Duration(std::chrono::hours(24 * 91));
+  ASSERT_EQ(forget_issues(store(), now_, 100).value(), 1U);
+  const IntakeBatch batch{tp, IntakePosition{Offset(1), Offset(1)}, {Offset(2), Offset(2)}, 0, {letter(2)}};
+  EXPECT_EQ(desk.store(batch, now_).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(desk.store(batch, now_).value().stored, 1U);
+  EXPECT_EQ(number("SELECT total FROM issues"), 1);
+  expect_counts_are_exact();
+}
+
 TEST_P(StoreContract, ALineageHasTheLettersOfAllItsGroups) {
   Arrival here = letter(1), there = letter(1);
   there.letter.shelf.group = there.letter.shelf.worker = "shipping";

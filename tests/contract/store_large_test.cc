@@ -1,4 +1,6 @@
 // What must not become slower with the number of letters: looks at operations, plans for a hot key, forgetting.
+#include <thread>
+
 #include "office/retention.h"
 #include "tests/contract/store_operations.h"
 
@@ -128,6 +130,60 @@ TEST_P(StoreOperations, ForgettingIsBoundedAndGoesOn) {
   }
   EXPECT_EQ(rounds, 9) << "eight slices of items, and the operation";
   EXPECT_EQ(number("SELECT count(*) FROM operations"), 0);
+}
+
+TEST_P(StoreOperations, OnePlanOfManyLettersIsMadeAtATimeAndOneOfAFewGoesBesideIt) {
+  letters(5);
+  OperationsOptions o = options();
+  Operations* all = nullptr;
+  std::optional<Result<Operation>> second, few;
+  o.readers = [&](const std::string&) {
+    if (second) return Readers();
+    second.emplace(fail(ErrorCode::kInvalid, "not asked"));
+    std::thread([&] {
+      second = all->plan(request(OperationKind::kDiscard), kAnn);
+      OperationRequest discard = of_ids({letter(1).letter.id});
+      discard.kind = OperationKind::kDiscard;
+      few = all->plan(discard, kAnn);
+    }).join();
+    return Readers();
+  };
+  Operations operations(store(), clock_, std::move(o));
+  all = &operations;
+  EXPECT_TRUE(operations.plan(request(OperationKind::kReplay), kAnn));
+  ASSERT_TRUE(second && few);
+  ASSERT_FALSE(*second);
+  EXPECT_EQ(second->error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(second->error().message.starts_with("another plan")) << second->error().message;
+  EXPECT_TRUE(*few);
+  EXPECT_TRUE(operations.plan(request(OperationKind::kDiscard), kAnn)) << "the first is made";
+}
+
+TEST_P(StoreOperations, PlansThatNobodyStartedLoseTheirItemsInSlicesAndKeepTheirReport) {
+  letters(9);
+  const Operation cancelled = plan(request(OperationKind::kReplay));
+  const Operation old = plan(request(OperationKind::kDiscard));
+  OperationRequest slow = request(OperationKind::kReplay);
+  slow.settings.canary = 2;
+  const Operation begun = started(slow);
+  run(begun);
+  ASSERT_TRUE(operations().cancel(begun.id, kAnn));
+  EXPECT_EQ(empty_plans(store(), 100, 4).value(), 0U) << "the others may still be started";
+  ASSERT_TRUE(operations().cancel(cancelled.id, kAnn));
+  ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(25)).value(), 1);
+  EXPECT_EQ(empty_plans(store(), 2, 4).value(), 0U) << "two slices of one of them";
+  EXPECT_EQ(number("SELECT count(*) FROM operation_items"), 9 + 9 + 1);
+  expect_counts_are_exact();
+  EXPECT_EQ(empty_plans(store(), 100, 4).value(), 2U);
+  EXPECT_EQ(number("SELECT count(*) FROM operation_items"), 9) << "of the one that was started";
+  expect_counts_are_exact();
+  for (const Operation& planned : {cancelled, old}) {
+    const Operation is = *operations().get(planned.id).value();
+    EXPECT_EQ(is.state, OperationState::kCancelled);
+    EXPECT_EQ(is.letters, 9);
+    EXPECT_EQ(is.report, planned.report);
+  }
+  EXPECT_EQ(empty_plans(store(), 100, 4).value(), 0U);
 }
 
 TEST_P(StoreContract, AQueryOfVeryManyRunsIsTheSameListAsOfFew) {

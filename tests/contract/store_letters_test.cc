@@ -91,6 +91,7 @@ TEST_P(StoreContract, TheSameLetterTwiceIsOneAndAnotherWithItsIdIsAnIncident) {
   EXPECT_EQ(take_in({letter(1)}).duplicates, 1U);
   const IntakeReport report = take_in({other});
   EXPECT_EQ(report.incidents, 1U);
+  EXPECT_EQ(report.stored, 1U) << "it is a new letter, and told as one";
   EXPECT_EQ(number("SELECT count(*) FROM letters"), 2);
   expect_counts_are_exact();
 }

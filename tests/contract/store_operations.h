@@ -34,6 +34,7 @@ class DyingBroker : public Broker {
   explicit DyingBroker(Broker& inside) : inside_(inside) {}
   std::function<void(bool after)> at_write = [](bool) {};
   std::optional<Error> describes_with;  // instead of an answer
+  int cursors_asked_for = 0;
 
   Result<std::unique_ptr<Member>> join(const GroupSpec& spec) override { return inside_.join(spec); }
   Result<std::vector<TopicSpec>> ensure_topics(const std::vector<TopicSpec>& wanted) override {
@@ -45,6 +46,7 @@ class DyingBroker : public Broker {
   }
   Result<std::vector<CommittedOffset>> group_offsets(const std::string& group,
                                                      const std::vector<std::string>& topics) override {
+    ++cursors_asked_for;
     return inside_.group_offsets(group, topics);
   }
   Result<void> commit_first(const std::string& group, const std::vector<CommittedOffset>& offsets) override {

@@ -1,6 +1,8 @@
 // Operations on every store: plans, what they do to letters, and replays over crashes, with a simulated broker.
 #include "tests/contract/store_operations.h"
 
+#include "office/sql.h"
+
 namespace bartleby::contract {
 namespace {
 
@@ -261,6 +263,134 @@ TEST_P(StoreOperations, OneRunningReplayPerDlqAndCancelLosesNothing) {
   run(two);
   EXPECT_EQ(replays_in("orders").size(), 6U);
   EXPECT_EQ(operations().list({OperationState::kRunning}, std::nullopt, 50)->size(), 1U);
+}
+
+TEST_P(StoreOperations, AReplayThatOnlyWaitsForOutcomesIsInNobodysWay) {
+  letters(20);
+  const Operation first = started(request(OperationKind::kReplay, "key:customer-0"));
+  ASSERT_GT(first.letters, 1);
+  ASSERT_EQ(run(first).cursor, first.letters);
+  const Operation second = plan(request(OperationKind::kReplay));
+  ASSERT_GT(second.letters, 1);
+  EXPECT_EQ(operations().start(second.id, kAnn)->result, OperationChange::kDone);
+  // Nor is one that is resumed when it has sent everything.
+  ASSERT_TRUE(operations().pause(first.id, kAnn));
+  EXPECT_EQ(operations().resume(first.id, kAnn)->result, OperationChange::kDone);
+}
+
+TEST_P(StoreOperations, AReplayThatSendsIsSeenHoweverManyOthersRun) {
+  letters(20);
+  OperationRequest slow = request(OperationKind::kReplay, "key:customer-0");
+  slow.settings.canary = 1;
+  const Operation first = started(slow);
+  ASSERT_LT(run(first).cursor, first.letters);
+  // As many newer ones as a page of operations has, each of one letter.
+  write([&](Connection& connection) -> Result<void> {
+    for (std::int64_t i = 0; i < 600; ++i)
+      BARTLEBY_TRY(sql::execute(connection,
+                                "INSERT INTO operations(seq, id, kind, state, version, dlq, settings, report, letters,"
+                                " cursor, actor, reason, created_at) SELECT $1, 'op_alone' || $1, kind, state, 1, dlq,"
+                                " settings, report, 1, 1, actor, reason, created_at FROM operations WHERE id = $2",
+                                100000 + i, first.id));
+    return {};
+  });
+  const Operation second = plan(request(OperationKind::kReplay));
+  const auto refused = operations().start(second.id, kAnn);
+  EXPECT_EQ(refused->result, OperationChange::kConflict);
+  EXPECT_EQ(refused->conflict, first.id);
+}
+
+TEST_P(StoreOperations, WhatIsToStartAtOnceIsNotPlannedWhileAnotherSends) {
+  letters(20);
+  OperationRequest slow = request(OperationKind::kReplay, "key:customer-0");
+  slow.settings.canary = 1;
+  const Operation first = started(slow);
+  ASSERT_LT(run(first).cursor, first.letters);
+  const std::int64_t items = number("SELECT count(*) FROM operation_items");
+  OperationRequest at_once = request(OperationKind::kReplay);
+  at_once.starts_at_once = true;
+  const auto refused = operations().plan(at_once, kAnn);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kFenced);
+  EXPECT_TRUE(refused.error().message.contains(first.id)) << refused.error().message;
+  EXPECT_EQ(number("SELECT count(*) FROM operation_items"), items);
+  EXPECT_EQ(number("SELECT count(*) FROM operations"), 1);
+  // A letter alone goes beside it.
+  OperationRequest alone = of_ids({letter(1).letter.id});
+  alone.starts_at_once = true;
+  EXPECT_TRUE(operations().plan(alone, kAnn));
+  // And when it has sent everything, all may.
+  answer_all(Verdict::kApplied);
+  ASSERT_EQ(run(first).cursor, first.letters);
+  EXPECT_TRUE(operations().plan(at_once, kAnn));
+}
+
+TEST_P(StoreOperations, APauseAtTheCanaryDoesNotSendTheRestBeforeItsOutcomesAreKnown) {
+  letters(6);
+  OperationRequest careful = request(OperationKind::kReplay);
+  careful.settings.canary = 2;
+  const Operation operation = started(careful);
+  run(operation);
+  ASSERT_EQ(replays_in("orders").size(), 2U);
+  ASSERT_TRUE(operations().pause(operation.id, kAnn));
+  ASSERT_EQ(operations().resume(operation.id, kAnn)->result, OperationChange::kDone);
+  EXPECT_EQ(run(operation).state, OperationState::kRunning);
+  EXPECT_EQ(replays_in("orders").size(), 2U) << "nobody has said what became of the canary";
+  answer_all(Verdict::kDead);
+  EXPECT_EQ(run(operation).state, OperationState::kHalted);
+  // A halt has shown it to people: who resumes then goes on.
+  ASSERT_EQ(operations().resume(operation.id, kAnn)->result, OperationChange::kDone);
+  run(operation);
+  EXPECT_EQ(replays_in("orders").size(), 6U);
+}
+
+TEST_P(StoreOperations, WhatCameBackBeforeAPauseStillCountsTowardsTheHalt) {
+  letters(8);
+  OperationRequest r = request(OperationKind::kReplay);
+  r.settings.rate = 1;
+  r.settings.halt = {5, 4};
+  const Operation operation = started(r);
+  // Each comes back, and each time somebody pauses and resumes before there are enough to judge.
+  for (std::size_t sent = 1; sent <= 4; ++sent) {
+    clock_.passed += Duration(1000);
+    run(operation);
+    ASSERT_EQ(replays_in("orders").size(), sent);
+    answer_all(Verdict::kDead);
+    ASSERT_TRUE(operations().pause(operation.id, kAnn));
+    ASSERT_EQ(operations().resume(operation.id, kAnn)->result, OperationChange::kDone);
+  }
+  const Operation halted = run(operation);
+  EXPECT_EQ(halted.state, OperationState::kHalted);
+  EXPECT_EQ(halted.note, "4 of the first 4 came back, more than 5 %");
+}
+
+TEST_P(StoreOperations, AHaltBeforeTheCanaryHasGoneDoesNotExcuseItsOutcomes) {
+  letters(6);
+  OperationRequest r = request(OperationKind::kReplay);
+  r.settings.rate = 1;
+  r.settings.canary = 3;
+  r.settings.halt = {5, 1};
+  const Operation operation = started(r);
+  const auto next = [&] {
+    clock_.passed += Duration(1000);
+    return run(operation);
+  };
+  next();
+  next();
+  const auto sent = replays_in("orders");
+  ASSERT_EQ(sent.size(), 2U);
+  answer(sent[0].first, Verdict::kDead);
+  ASSERT_TRUE(take_outcomes(store(), cluster_, 1000, now_));
+  ASSERT_EQ(next().state, OperationState::kHalted);
+  ASSERT_EQ(operations().resume(operation.id, kAnn)->result, OperationChange::kDone);
+  next();
+  ASSERT_EQ(replays_in("orders").size(), 3U);
+  for (const auto& [mark, record] : replays_in("orders"))
+    if (mark.letter != sent[0].first.letter && mark.letter != sent[1].first.letter) answer(mark, Verdict::kApplied);
+  ASSERT_TRUE(take_outcomes(store(), cluster_, 1000, now_));
+  next();
+  next();
+  EXPECT_EQ(replays_in("orders").size(), 3U) << "one of the canary has no outcome";
 }
 
 TEST_P(StoreOperations, ALetterAloneGoesBesideAReplayAndAReplayBesideIt) {

@@ -1,6 +1,7 @@
 // Replays, edits and selections at the edges where other tools have lost, doubled or hidden letters.
 #include "base/random.h"
 #include "office/operation_steps.h"
+#include "office/sql.h"
 #include "tests/contract/store_archives.h"
 #include "tests/contract/store_operations.h"
 
@@ -21,6 +22,54 @@ TEST_P(StoreOperations, AnEditedReplaySendsOneRecordAndNotTheOriginalBesideIt) {
   EXPECT_EQ(run(operation).state, OperationState::kDone);
   EXPECT_EQ(get(letter(0).letter.id).state, LetterState::kResolved) << "what was edited is followed to its end";
   EXPECT_EQ(replays_in("orders").size(), 1U);
+}
+
+TEST_P(StoreOperations, ALetterWhoseBytesAreDamagedIsGivenBackAndTheOthersGo) {
+  letters(5);
+  const auto damage = [&](std::int64_t n, const std::string& bytes) {
+    write([&](Connection& connection) {
+      return sql::execute(connection, "UPDATE payloads SET bytes = $2 WHERE letter = $1", get(letter(n).letter.id).seq,
+                          Blob{bytes});
+    });
+  };
+  damage(1, std::string("\0damaged", 8));
+  damage(3, "\7packed by a later version");
+  const Operation operation = run(started(request(OperationKind::kReplay)));
+  EXPECT_EQ(operation.cursor, 5);
+  EXPECT_EQ(operation.with(ItemResult::kSent), 3);
+  EXPECT_EQ(operation.with(ItemResult::kSkipped), 2);
+  const auto skipped = operations().results(operation.id, ItemResult::kSkipped, std::nullopt, 9).value();
+  ASSERT_EQ(skipped.size(), 2U);
+  EXPECT_EQ(skipped[0].note, "a letter's payload is damaged");
+  EXPECT_EQ(skipped[1].note, "a letter's payload is packed in a way that is not known");
+  EXPECT_EQ(get(letter(1).letter.id).state, LetterState::kOpen);
+  EXPECT_EQ(get(letter(3).letter.id).state, LetterState::kOpen);
+  OperationRequest edited = of_ids({letter(1).letter.id, letter(3).letter.id});
+  edited.settings.edit = R"([{"op":"replace","path":"/n","value":7}])";
+  const auto plan = operations().plan(edited, {"somebody", "", ""});
+  ASSERT_TRUE(plan) << "damaged letters keep nobody from a plan with an edit";
+  ASSERT_EQ(plan->report.warnings.size(), 1U);
+  EXPECT_EQ(plan->report.warnings[0], "the edit does not apply to 2 of the first 2 letters, which will be left out: " +
+                                          letter(1).letter.id + ": a letter's payload is damaged");
+  expect_counts_are_exact();
+}
+
+TEST_P(StoreOperations, AReplayThatOnlyWaitsForOutcomesDoesNotAskTheBroker) {
+  letters(1);
+  const Operation operation = started(of_ids({letter(0).letter.id}));
+  DyingBroker broker(cluster_);
+  OperationRunner runner(broker, store(), log_, clock_, {.key = kKey});
+  runner.run_until_idle();
+  EXPECT_GT(broker.cursors_asked_for, 0);
+  broker.cursors_asked_for = 0;
+  for (int i = 0; i < 5; ++i) {
+    clock_.passed += Duration(1000);
+    runner.run_until_idle();
+  }
+  EXPECT_EQ(broker.cursors_asked_for, 0);
+  answer_all(Verdict::kApplied);
+  runner.run_until_idle();
+  EXPECT_EQ((*operations().get(operation.id))->state, OperationState::kDone);
 }
 
 TEST_P(StoreOperations, ASecondEditChangesWhatCameBackFromTheFirst) {

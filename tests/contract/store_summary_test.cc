@@ -126,6 +126,19 @@ TEST_P(StoreContract, AnEmptySummaryIsFilledOnce) {
   EXPECT_FALSE(check_summary(store(), "a", now_, 10 * kMinute).value().bootstrapped) << "once";
 }
 
+TEST_P(StoreContract, WhereNoLetterIsOpenAnEmptySummaryIsRightAndNothingIsCountedAnew) {
+  take_in({letter(1), letter(2)});
+  for (const std::int64_t n : {1, 2}) change(letter(n).letter.id, LetterCause::kDiscard);
+  write([](Connection& c) { return sql::execute(c, "DELETE FROM dlq_summary"); });  // as the last consumer goes
+  for (int i = 0; i < 3; ++i, now_ += 10 * kMinute) {
+    const SummaryCheck check = check_summary(store(), "a", now_, 10 * kMinute).value();
+    EXPECT_FALSE(check.bootstrapped);
+    EXPECT_EQ(check.drift, 0);
+  }
+  change(letter(1).letter.id, LetterCause::kRestore);
+  expect_counts_are_exact();
+}
+
 TEST_P(StoreContract, AWalkOverManyRunsIsExactWhateverChangesMeanwhile) {
   for (std::int64_t n = 0; n < 20; ++n) take_in({letter(n)});
   const auto run = [&] {

@@ -159,20 +159,24 @@ Result<void> OfficeChecker::look(Connection& connection, Picture& picture, std::
       sql::each(connection, "SELECT id FROM life_ids", [&](Rows& r) { arrived_.insert(std::string(r.view(0))); }));
   BARTLEBY_TRY(look_at_archives(connection, picture));
   BARTLEBY_TRY(look_at_sinks(connection, picture));
-  BARTLEBY_TRY(
-      sql::each(connection, "SELECT seq, id, kind, state, cursor, letters, settings, note, ended_at FROM operations",
-                [&](Rows& r) {
-                  const auto ended = r.maybe(8);
-                  picture.operations[r.integer(0)] = {r.text(1),
-                                                      static_cast<OperationKind>(r.integer(2)),
-                                                      static_cast<OperationState>(r.integer(3)),
-                                                      r.integer(4),
-                                                      r.integer(5),
-                                                      r.text(6),
-                                                      r.text(7),
-                                                      ended ? std::optional(timestamp_ms(*ended)) : std::nullopt,
-                                                      {}};
-                }));
+  BARTLEBY_TRY(sql::each(connection,
+                         "SELECT seq, id, kind, state, cursor, letters, settings, note, ended_at, started_at, dlq"
+                         " FROM operations",
+                         [&](Rows& r) {
+                           const auto ended = r.maybe(8);
+                           picture.operations[r.integer(0)] = {
+                               r.text(1),
+                               static_cast<OperationKind>(r.integer(2)),
+                               static_cast<OperationState>(r.integer(3)),
+                               r.integer(4),
+                               r.integer(5),
+                               r.text(6),
+                               r.text(7),
+                               ended ? std::optional(timestamp_ms(*ended)) : std::nullopt,
+                               !r.is_null(9),
+                               r.text(10),
+                               {}};
+                         }));
   BARTLEBY_TRY(sql::each(connection,
                          "SELECT operation, position, letter, replays, version, result, note FROM operation_items",
                          [&](Rows& r) {

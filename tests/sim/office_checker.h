@@ -73,6 +73,8 @@ class OfficeChecker {
     std::int64_t cursor, letters;
     std::string settings, note;
     std::optional<Timestamp> ended_at;
+    bool started = false;
+    std::string dlqs;
     ResultCounts results{};
     std::int64_t with(ItemResult r) const { return results[static_cast<std::size_t>(r)]; }
   };
@@ -127,7 +129,7 @@ class OfficeChecker {
     bool part = false;
     std::size_t index = 0, count = 0;  // of a part
   };
-  using Baseline = std::pair<std::int64_t, std::int64_t>;  // known and came back when it was last resumed
+  using Baseline = std::pair<std::int64_t, std::int64_t>;  // known and came back when a halt of it was last resumed
 
   Result<void> look(Connection& connection, Picture& picture, std::vector<AuditEntry>& lines);
   Result<void> look_at_counts(Connection& connection);
@@ -142,6 +144,7 @@ class OfficeChecker {
   bool all_parts_are_there(const TopicPartition& tp, const Dead& part) const;
   bool must_halt(std::int64_t seq, const Op& op) const;
   bool may_be_forgotten(const Op& op) const;
+  bool may_lose_items(const Op& op) const;
   void check_forgotten(const Picture& before, const std::vector<AuditEntry>& lines);
   Result<void> look_at_archives(Connection& connection, Picture& picture);
   void check_archives(const Picture& before);
@@ -177,7 +180,9 @@ class OfficeChecker {
   std::map<std::int64_t, std::string> ids_;                     // of letters that are or were
   std::set<std::pair<std::string, std::uint32_t>> taken_back_;  // letter and life
   std::map<std::int64_t, Baseline> baselines_;
-  std::set<std::int64_t> must_halt_;  // when the turn began
+  std::set<std::int64_t> unanswered_;             // operations that halted because nobody answered for the canary
+  std::map<std::int64_t, std::int64_t> excused_;  // of these, once resumed: how many need no outcome
+  std::set<std::int64_t> must_halt_;              // when the turn began
   Timestamp forget_before_ = Timestamp::min();
   std::set<std::tuple<std::string, std::string, std::uint32_t>> noted_;   // operation, letter, life: with a result
   std::map<std::string, std::map<std::string, std::uint32_t>> contents_;  // of files by their bytes' hash: letter, life

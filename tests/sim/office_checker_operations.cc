@@ -1,5 +1,7 @@
 // What operations promise: their states, their items, when they must halt, and how everything ends.
 #include <algorithm>
+#include <map>
+#include <sstream>
 
 #include "codec/operation_text.h"
 #include "tests/sim/office_checker.h"
@@ -17,6 +19,11 @@ std::int64_t known(const OfficeChecker::Op& op) {
   return op.with(ItemResult::kSucceeded) + op.with(ItemResult::kCameBack);
 }
 
+bool at_canary(const OfficeChecker::Op& op) {
+  const auto settings = settings_from_text(op.settings);
+  return settings && settings->canary > 0 && op.cursor == static_cast<std::int64_t>(settings->canary);
+}
+
 }  // namespace
 
 // Outcomes may come between a look and what follows from it; what has been so since before the turn was looked at.
@@ -29,7 +36,7 @@ bool OfficeChecker::must_halt(std::int64_t seq, const Op& op) const {
   const Baseline at = base == baselines_.end() ? Baseline{0, 0} : base->second;
   const std::int64_t judged = known(op) - at.first;
   const std::int64_t came_back = op.with(ItemResult::kCameBack) - at.second;
-  const bool canary = settings->canary > 0 && op.cursor == static_cast<std::int64_t>(settings->canary);
+  const bool canary = at_canary(op);
   if (judged <= 0 || came_back <= 0) return false;
   if (!canary && judged < static_cast<std::int64_t>(settings->halt.of)) return false;
   return came_back * 100 > judged * static_cast<std::int64_t>(settings->halt.percent);
@@ -42,10 +49,17 @@ void OfficeChecker::begin_turn() {
 }
 
 void OfficeChecker::check_operations(const Picture& before, const std::vector<AuditEntry>& lines) {
+  std::map<std::string, std::string> sends;  // dlq: a replay of it that has letters to send, of which there is one
   for (const auto& [seq, is] : now_.operations) {
+    std::istringstream dlqs(is.dlqs);
+    if (is.kind == OperationKind::kReplay && is.state == OperationState::kRunning && is.letters > 1 &&
+        is.cursor < is.letters)
+      for (std::string dlq; dlqs >> dlq;)
+        if (const auto [other, first] = sends.try_emplace(dlq, is.id); !first)
+          broken("two replays of one dlq send: " + other->second + " and " + is.id);
     std::int64_t items = 0;
     for (const std::int64_t n : is.results) items += n;
-    if (items != is.letters && !may_be_forgotten(is)) broken("results do not add up to the plan: " + is.id);
+    if (items != is.letters && !may_lose_items(is)) broken("results do not add up to the plan: " + is.id);
     const auto found = before.operations.find(seq);
     if (found == before.operations.end()) {
       if (is.state != OperationState::kPlanned) broken("an operation that was not planned first: " + is.id);
@@ -64,12 +78,18 @@ void OfficeChecker::check_operations(const Picture& before, const std::vector<Au
       const bool by_itself = cause == OperationCause::kHalt || cause == OperationCause::kFinish;
       if (by_itself != (line.actor == "office") && cause != OperationCause::kCancel)
         broken("went on by itself: " + is.id + " " + line.action);
-      if (cause == OperationCause::kResume) {
+      // Only a halt shows people what came back, and that nobody answers: a pause excuses nothing.
+      if (cause == OperationCause::kResume && state == OperationState::kHalted) {
         baselines_[seq] = {known(is), is.with(ItemResult::kCameBack)};
-        if (state == OperationState::kHalted) coverage_.saw(OfficeSeen::kResumed);
+        if (unanswered_.contains(seq)) excused_[seq] = is.with(ItemResult::kSent);
+        coverage_.saw(OfficeSeen::kResumed);
       }
+      if (cause == OperationCause::kResume && state == OperationState::kPaused && at_canary(is) &&
+          is.with(ItemResult::kSent) > 0)
+        coverage_.saw(OfficeSeen::kPausedAtCanary);
       if (cause == OperationCause::kHalt) {
         coverage_.saw(OfficeSeen::kHalted);
+        if (at_canary(is) && is.with(ItemResult::kSent) > 0) unanswered_.insert(seq);
         if (const auto s = settings_from_text(is.settings); s && was.cursor > static_cast<std::int64_t>(s->canary))
           coverage_.saw(OfficeSeen::kHaltedLater);
       }
@@ -105,12 +125,18 @@ bool OfficeChecker::may_be_forgotten(const Op& op) const {
          *op.ended_at < forget_before_ && op.with(ItemResult::kSent) + op.with(ItemResult::kUnknown) == 0;
 }
 
+// What nobody started was never more than a plan.
+bool OfficeChecker::may_lose_items(const Op& op) const {
+  return may_be_forgotten(op) || (op.state == OperationState::kCancelled && !op.started);
+}
+
 // Items go before their operation does; what they said of letters that were sent is kept here.
 void OfficeChecker::check_forgotten(const Picture& before, const std::vector<AuditEntry>& lines) {
   for (const auto& [where, item] : before.items) {
     if (now_.items.contains(where)) continue;
     const Op& op = before.operations.at(where.first);
-    if (!may_be_forgotten(op)) broken("an item is gone, and its operation may not be forgotten: " + op.id);
+    if (!may_lose_items(op)) broken("an item is gone, and its operation may not be forgotten: " + op.id);
+    if (!may_be_forgotten(op)) coverage_.saw(OfficeSeen::kEmptied);
     if (item.result == ItemResult::kSucceeded || item.result == ItemResult::kCameBack)
       noted_.emplace(op.id, name_of(item.letter), item.replays + 1);
     coverage_.saw(now_.operations.contains(where.first) ? OfficeSeen::kForgottenInPart : OfficeSeen::kForgotten);
@@ -148,9 +174,8 @@ void OfficeChecker::check_item(const Picture& before, std::int64_t operation, co
           letter->second.replays != was.replays)
         wrong("changed though it is not what the plan saw");
       if (must_halt_.contains(operation)) wrong("went on though it had to halt");
-      if (const auto s = settings_from_text(op.settings); replay && s && s->canary > 0 &&
-                                                          op.cursor == static_cast<std::int64_t>(s->canary) &&
-                                                          op.with(ItemResult::kSent) > s->waiting_before)
+      const auto excused = excused_.find(operation);
+      if (replay && at_canary(op) && op.with(ItemResult::kSent) > (excused == excused_.end() ? 0 : excused->second))
         wrong("went on before its canary was known");
       return;
     }

@@ -125,7 +125,7 @@ void OfficeWorld::trouble_dlqs() {
 
 void OfficeWorld::work() {
   for (const OfficeGroup& group : groups_) {
-    if (!healing_ && random().chance(30)) continue;
+    if (!healing_ && random().chance(slow_workers_ ? 90 : 30)) continue;
     for (const std::string& topic : {group.topic, group.lane})
       for (std::int32_t i = 0; !topic.empty() && i < group.partitions; ++i) work_on(group, {topic, Partition(i)});
   }

@@ -101,6 +101,7 @@ void OfficeWorld::draw() {
   limits_.slice = random().between(1, 6);
   draw_keeping();
   draw_sinks();
+  slow_workers_ = seed_ % 4 == 1;  // so that replays are taken back, and sent again, before they have ended
 }
 
 void OfficeWorld::make_topics() {

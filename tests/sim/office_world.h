@@ -140,6 +140,7 @@ class OfficeWorld {
   std::uint32_t rounds_ = 30, letters_left_ = 40, dies_ = 30;
   bool tells_ids_ = false;  // the broker, of its topics
   bool retention_ = false, new_topics_ = false, two_intakes_ = false, copies_ = false, again_ = false, parts_ = false;
+  bool slow_workers_ = false;
   bool denied_ = false, two_keepers_ = false, long_waits_ = false, lazy_outcomes_ = false;
   bool keeps_ = false;
   bool has_sink_ = false, fickle_ = false;

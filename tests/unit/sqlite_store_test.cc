@@ -27,6 +27,22 @@ TEST_F(SqliteStoreFile, ANewFileGetsAllMigrations) {
   ASSERT_TRUE(open()) << "a second time";
 }
 
+TEST_F(SqliteStoreFile, WhoeverFindsAllReadersBusyIsToldSoAfterAWhile) {
+  const auto store = SqliteStore::open(
+      {.folder = folder_.path(), .readers = 1, .reader_wait = std::chrono::milliseconds(1), .max_pages = 0});
+  ASSERT_TRUE(store);
+  const auto nothing = [](Connection&) { return Result<void>(); };
+  Result<void> inner;
+  ASSERT_TRUE((*store)->read([&](Connection&) -> Result<void> {
+    inner = (*store)->read(nothing);
+    return {};
+  }));
+  ASSERT_FALSE(inner);
+  EXPECT_EQ(inner.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(inner.error().message, "office.db: all 1 connections that read were busy for 1 ms");
+  EXPECT_TRUE((*store)->read(nothing)) << "it is free again";
+}
+
 // A file from before counts of results, and before consumers had ids of their own.
 TEST_F(SqliteStoreFile, AFileOfTheFourthFormatIsCarriedOn) {
   for (std::size_t i = 0; i < 4; ++i) ASSERT_TRUE(raw().exec(std::string(migrations()[i])));

@@ -103,6 +103,7 @@ Response requeue(const Services& services, const Request& request, OperationRequ
   wanted.settings.rate = 0;
   wanted.settings.canary = 0;
   wanted.settings.halt.percent = 100;
+  wanted.starts_at_once = true;
   wanted.however_often = true;  // its owner asks for it each time
   const Actor actor = actor_of(request, "requeued");
   const auto plan = services.operations->plan(wanted, actor);

@@ -190,6 +190,7 @@ Response replay_all(const Services& services, const Request& request) {
   if (topic.empty())
     return problem(ProblemType::kInvalidQuery, "say which dlq: ?topic=orders.dlq", {{"topic", "is missing"}});
   OperationRequest wanted;
+  wanted.starts_at_once = true;
   wanted.settings = services.operations->defaults();
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     Result<void> known;

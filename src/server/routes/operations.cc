@@ -2,6 +2,7 @@
 #include "office/operations.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "codec/query.h"
 #include "office/letters.h"
@@ -175,8 +176,9 @@ Response list_items(const Services& services, const Request& request) {
   for (const OperationItem& item : *page) items.push_back(operation_item_json(item));
   std::optional<std::string> next;
   if (page->size() == paging->limit) next = std::to_string(page->back().position);
+  const ResultCounts& counts = (*operation)->results;
   return page_response(std::move(items), "operation_items", next,
-                       result ? (*operation)->with(*result) : (*operation)->letters, true);
+                       result ? (*operation)->with(*result) : std::reduce(counts.begin(), counts.end()), true);
 }
 
 // Whether the caller may give orders to it; an answer where not.

@@ -115,7 +115,10 @@ Result<void> SqliteStore::read(const Work& work) {
 Result<std::unique_ptr<SqliteConnection>> SqliteStore::reader() {
   {
     std::unique_lock lock(mutex_);
-    free_.wait(lock, [&] { return !idle_.empty() || opened_ < options_.readers; });
+    if (!free_.wait_for(lock, options_.reader_wait, [&] { return !idle_.empty() || opened_ < options_.readers; }))
+      return fail(ErrorCode::kUnavailable, "office.db: all " + std::to_string(options_.readers) +
+                                               " connections that read were busy for " +
+                                               std::to_string(options_.reader_wait.count()) + " ms");
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();

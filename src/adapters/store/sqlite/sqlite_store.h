@@ -2,11 +2,12 @@
 // that read.
 //
 // Any thread. It owns the file's lock (`office.lock`: one process at a time) and the connections; a reader's is opened
-// when it is first needed, and who comes when all are busy waits. Durable when `write` returns (synchronous=FULL).
-// When the disk is full or broken, writing fails with kUnavailable and SQLite's words, and works again as soon as
-// the disk does.
+// when it is first needed, and who comes when all are busy waits for a while, and then gets kUnavailable. Durable when
+// `write` returns (synchronous=FULL). When the disk is full or broken, writing fails with kUnavailable and SQLite's
+// words, and works again as soon as the disk does.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@ class SqliteConnection;
 struct Options {
   std::string folder;
   std::size_t readers = 4;
+  std::chrono::milliseconds reader_wait{30000};
   std::int64_t max_pages = 0;  // of the file; 0: as large as it gets
   bool durable = true;         // false: nothing waits for the disk; for files that live as long as a test
 };
