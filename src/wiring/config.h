@@ -84,7 +84,8 @@ struct WorkerConfig {
   bool adopt = false;
   std::uint32_t max_parked = 0;
   std::int64_t max_window = 0;
-  std::string journal;  // template
+  std::string journal;       // template
+  std::string replay_topic;  // template
   std::optional<GuardConfig> guard;
   DeadLetterConfig dead_letter;
   std::optional<CounterConfig> counter;

@@ -176,6 +176,7 @@ WorkerConfig read_worker(const std::string& name, const ConfigNode& node) {
   out.max_parked = small(at(node, "limits"), "parked");
   out.max_window = number(at(node, "limits"), "window");
   out.journal = text(node, "journal");
+  out.replay_topic = text(node, "replay_topic");
   out.guard = read_guard(node);
   const ConfigNode& letters = at(node, "dead_letter");
   out.dead_letter = {yes(letters, "enabled"), yes(letters, "drop"), text(letters, "topic"),
@@ -416,9 +417,7 @@ std::string WorkerConfig::dead_letters_of(const std::string& topic, const std::s
   return topic_name(dead_letter.topic, {topic, group, name, cluster_id});
 }
 
-std::string WorkerConfig::lane_template() const {
-  return journal.find("{topic}") == std::string::npos ? "" : "{topic}.replay.{group}";
-}
+std::string WorkerConfig::lane_template() const { return journal.contains("{topic}") ? replay_topic : ""; }
 
 std::string WorkerConfig::lane_of(const std::string& topic, const std::string& cluster_id) const {
   const std::string text = lane_template();

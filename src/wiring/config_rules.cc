@@ -8,6 +8,7 @@
 #include "model/failure.h"
 #include "wiring/config_resolve.h"
 #include "wiring/config_values.h"
+#include "wiring/mongodb_address.h"
 
 namespace bartleby {
 namespace {
@@ -19,16 +20,6 @@ constexpr std::size_t kMaxTopicName = 249;
 constexpr std::size_t kMaxSecret = 4096;
 constexpr std::size_t kMaxLabelValues = 100;
 constexpr std::string_view kSinkFields = " _id history history_state processed_at bartleby dlq_metadata ";
-
-// The rest of it is for MongoDB's library, which has options without number.
-bool is_mongodb_address(std::string_view url) {
-  for (const std::string_view scheme : {"mongodb://", "mongodb+srv://"})
-    if (url.starts_with(scheme)) {
-      const std::string_view rest = url.substr(scheme.size(), url.find('/', scheme.size()) - scheme.size());
-      return !rest.empty() && rest.back() != '@';
-    }
-  return false;
-}
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* node = map.find(key);
@@ -243,6 +234,9 @@ class Rules {
         if (const std::string url = text_of(*mongodb, "url"); !url.empty() && !is_mongodb_address(url))
           mistakes_.add(mongodb->find("url")->origin, path + ".mongodb.url",
                         "wants an address of MongoDB: mongodb://host:port/ or mongodb+srv://name/");
+        if (const std::string option = unacknowledged(text_of(*mongodb, "url")); !option.empty())
+          mistakes_.add(mongodb->find("url")->origin, path + ".mongodb.url",
+                        "may not have " + option + ": a letter would be taken for written before it is");
         const std::string key = text_of(*mongodb, "key");
         if (key.contains('.') || kSinkFields.contains(" " + key + " "))
           mistakes_.add(mongodb->find("key")->origin, path + ".mongodb.key",
@@ -428,12 +422,32 @@ class Rules {
                       quote(journal) + " is a topic that the worker reads");
       if (!dead.empty() && dead == journal)
         mistakes_.add(origin_in(worker, "journal"), path + ".journal", quote(journal) + " is where letters go");
+      const std::string lane = said_in(worker, "replay_topic")
+                                   ? filled(worker, "replay_topic", path + ".replay_topic", words)
+                                   : topic_name(text_of(worker, "replay_topic"), words);  // too long: shortened
+      private_lane(worker, path, topic.text, lane, journal, dead);
       if (journal.empty()) continue;
       const auto [other, fresh] = journals_.emplace(std::pair(broker, journal), path + " for " + topic.text);
       if (!fresh)
         mistakes_.add(origin_in(worker, "journal"), path + ".journal",
                       quote(journal) + " is the journal of " + other->second + " too; put {topic} and {group} into it");
     }
+  }
+
+  // Of one of its topics.
+  void private_lane(const ConfigNode& worker, const std::string& path, const std::string& topic,
+                    const std::string& lane, const std::string& journal, const std::string& dead) {
+    if (lane.empty() || !text_of(worker, "journal").contains("{topic}")) return;  // none is read
+    const auto refuse = [&](const std::string& why) {
+      mistakes_.add(origin_in(worker, "replay_topic"), path + ".replay_topic", quote(lane) + " is " + why);
+    };
+    if (const ConfigNode* read = worker.find("topics");
+        std::ranges::find(read->items, lane, &ConfigNode::text) != read->items.end())
+      return refuse("a topic that the worker reads: what is sent to it alone would be for all its readers");
+    if (lane == dead) return refuse("where letters go");
+    if (lane == journal) return refuse("the worker's journal");
+    const auto [other, fresh] = lanes_.emplace(std::pair(text_of(worker, "broker"), lane), path + " for " + topic);
+    if (!fresh) refuse("the private lane of " + other->second + " too; put {topic} and {group} into it");
   }
 
   // By a person, not by default.
@@ -460,6 +474,7 @@ class Rules {
   Mistakes& mistakes_;
   std::map<std::pair<std::string, std::string>, std::string> groups_;    // broker, group → worker
   std::map<std::pair<std::string, std::string>, std::string> journals_;  // broker, journal → whose
+  std::map<std::pair<std::string, std::string>, std::string> lanes_;     // broker, private lane → whose
 };
 
 }  // namespace

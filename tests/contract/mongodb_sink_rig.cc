@@ -109,6 +109,16 @@ class MongodbRig : public SinkRig {
     return found;
   }
 
+  void make_index(const std::string& field, const std::string& name, bool unique) {
+    bson_error_t error;
+    const std::string command = R"({"createIndexes":")" + collection_name_ + R"(","indexes":[{"key":{")" + field +
+                                R"(":1},"name":")" + name + R"(")" + (unique ? R"(,"unique":true)" : "") + "}]}";
+    const Bson asked(bson_new_from_json(reinterpret_cast<const std::uint8_t*>(command.data()), -1, &error));
+    ASSERT_TRUE(asked) << error.message;
+    ASSERT_TRUE(mongoc_client_command_simple(client_.get(), kDatabase, asked.get(), nullptr, nullptr, &error))
+        << error.message;
+  }
+
  private:
   std::string collection_name_;
   std::unique_ptr<Sink> sink_;
@@ -159,6 +169,67 @@ TEST(MongodbSink, ADocumentThatOthersChangeWhileItIsComposedIsComposedAnew) {
   const auto lost = unlucky->write(std::vector{life(50, ticket)});
   ASSERT_FALSE(lost);
   EXPECT_TRUE(lost.error().retryable);
+}
+
+// Reading it says nothing of whether it would survive the server it was read from.
+TEST(MongodbSink, ALetterThatIsThereAlreadyIsAcknowledgedByAWriteOfItsOwn) {
+  MongodbRig rig;
+  if (!rig.why_not().empty()) GTEST_SKIP() << rig.why_not();
+  ASSERT_TRUE(rig.sink().prepare());
+  const std::vector letters = {life(1, R"({"ticket_id":"t"})")};
+  ASSERT_TRUE(rig.sink().write(letters));
+  int writes = 0;
+  const auto again = rig.another([&] {
+    if (++writes > 1) return;
+    EXPECT_TRUE(rig.sink().write(std::vector{life(2, R"({"ticket_id":"t"})")}));
+  });
+  const auto written = again->write(letters);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_TRUE(written->empty());
+  EXPECT_EQ(writes, 2) << "the first met another writer";
+  const std::string after = rig.document("t");
+  ASSERT_TRUE(again->write(letters));
+  EXPECT_EQ(writes, 3);
+  EXPECT_EQ(rig.document("t"), after) << "it changes nothing";
+}
+
+TEST(MongodbSink, AnIndexOnTheKeyThatIsNotUniqueIsToldWithWhatToDo) {
+  MongodbRig rig;
+  if (!rig.why_not().empty()) GTEST_SKIP() << rig.why_not();
+  rig.put(R"({"ticket_id":"t"})");
+  rig.make_index("ticket_id", "ticket_id_1", false);
+  const auto prepared = rig.sink().prepare();
+  ASSERT_FALSE(prepared);
+  EXPECT_NE(prepared.error().message.find("is not unique"), std::string::npos) << prepared.error().message;
+  EXPECT_NE(prepared.error().message.find("drop it"), std::string::npos) << prepared.error().message;
+}
+
+TEST(MongodbSink, AUniqueIndexOnTheKeyByAnyNameWillDo) {
+  MongodbRig rig;
+  if (!rig.why_not().empty()) GTEST_SKIP() << rig.why_not();
+  rig.put(R"({"ticket_id":"t"})");
+  rig.make_index("ticket_id", "by_ticket", true);
+  const auto prepared = rig.sink().prepare();
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(rig.indexes().count("by_ticket unique"), 1U);
+  EXPECT_EQ(rig.indexes().size(), 5U);
+}
+
+TEST(MongodbSink, AnAddressThatAsksForNoAcknowledgementIsRefused) {
+  for (const char* options : {"w=0", "journal=false", "w=majority&journal=false"}) {
+    const auto opened = mongodb::MongodbSink::open({std::string("mongodb://h/?") + options, "d", "c", "k"});
+    ASSERT_FALSE(opened) << options;
+    EXPECT_EQ(opened.error().code, ErrorCode::kInvalid);
+    EXPECT_NE(opened.error().message.find("may not be set"), std::string::npos) << opened.error().message;
+  }
+  EXPECT_TRUE(mongodb::MongodbSink::open({"mongodb://h/?w=1&journal=true", "d", "c", "k"}));
+}
+
+// One that lags behind has not what was just written, and the same letter would be composed anew for ever.
+TEST(MongodbSink, DocumentsAreReadFromThePrimaryWhateverTheAddressSays) {
+  const auto opened = mongodb::MongodbSink::open({"mongodb://h/?readPreference=secondaryPreferred", "d", "c", "k"});
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ((*opened)->read_mode(), MONGOC_READ_PRIMARY);
 }
 
 TEST(MongodbSink, WhatTheClientItselfDoesNotSendIsRefusedAndTheOthersAreWritten) {

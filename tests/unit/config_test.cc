@@ -167,6 +167,7 @@ workers:
     adopt: true
     limits: {parked: 10, window: 2000}
     journal: "{cluster_id}.{topic}.j.{group}"
+    replay_topic: "again.{topic}.{worker}"
     retry: {max_retries: 5, exponential: {initial: 2s, factor: 3, max: 5m}, jitter: 10%, timeout: 1m,
             max_retry_after: 2h, max_crashes: 1, kinds: {timeout: {max_attempts: 2}, permanent: {max_attempts: 1}}}
     guard: {open_at: 80%, of: 5, within: 10s, probe: 1s, hold_max: 1d}
@@ -183,6 +184,7 @@ workers:
   EXPECT_EQ(worker.start.at, StartAt::kTime);
   EXPECT_EQ(ms(worker.start.time), 1736937000000);
   EXPECT_EQ(worker.journal_of("escrow.late", config.cluster_id), "prod.escrow.late.j.cg-payout-executor");
+  EXPECT_EQ(worker.lane_of("escrow.late", config.cluster_id), "again.escrow.late.payout-executor");
   EXPECT_EQ(worker.dead_letters_of("escrow.late", config.cluster_id), "payout-executor.dead");
   const EngineConfig engine = worker.engine();
   EXPECT_EQ(engine.concurrency, 8U);

@@ -116,7 +116,7 @@ TEST(ConfigDiff, AnythingElseRestartsTheWorker) {
   for (const char* fresh :
        {"topics: [b]", "group: g", "match: {json: /t, is: x}", "handler: {pull: {}}", "max_bytes: 3MB", "run: inline",
         "start: latest", "key_policy: bypass", "drain: 1s", "adopt: true", "journal: 'j.{group}'",
-        "dead_letter: {topic: d}", "cases: [{match: {json: /t, is: x}}]"}) {
+        "replay_topic: 'r.{group}'", "dead_letter: {topic: d}", "cases: [{match: {json: /t, is: x}}]"}) {
     const ConfigDiff found = between("workers: {a: {}, z: {}}", "workers: {a: {" + std::string(fresh) + "}, z: {}}");
     EXPECT_EQ(found.workers[0].change, Change::kRestart) << fresh;
     EXPECT_EQ(found.workers[1].change, Change::kUnchanged) << fresh;

@@ -20,6 +20,7 @@ struct Destroy {
   void operator()(mongoc_client_t* c) const { mongoc_client_destroy(c); }
   void operator()(mongoc_collection_t* c) const { mongoc_collection_destroy(c); }
   void operator()(mongoc_cursor_t* c) const { mongoc_cursor_destroy(c); }
+  void operator()(mongoc_read_prefs_t* p) const { mongoc_read_prefs_destroy(p); }
   void operator()(mongoc_write_concern_t* w) const { mongoc_write_concern_destroy(w); }
 };
 template <class T>

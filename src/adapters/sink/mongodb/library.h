@@ -19,13 +19,22 @@
   CALL(mongoc_uri_set_appname)                   \
   CALL(mongoc_uri_get_write_concern)             \
   CALL(mongoc_uri_destroy)                       \
-  CALL(mongoc_write_concern_new)                 \
+  CALL(mongoc_write_concern_copy)                \
+  CALL(mongoc_write_concern_get_wtimeout)        \
   CALL(mongoc_write_concern_get_w)               \
+  CALL(mongoc_write_concern_is_acknowledged)     \
+  CALL(mongoc_write_concern_journal_is_set)      \
+  CALL(mongoc_write_concern_get_journal)         \
   CALL(mongoc_write_concern_set_wmajority)       \
   CALL(mongoc_write_concern_destroy)             \
+  CALL(mongoc_read_prefs_new)                    \
+  CALL(mongoc_read_prefs_get_mode)               \
+  CALL(mongoc_read_prefs_destroy)                \
   CALL(mongoc_client_new_from_uri_with_error)    \
   CALL(mongoc_client_set_error_api)              \
   CALL(mongoc_client_set_write_concern)          \
+  CALL(mongoc_client_set_read_prefs)             \
+  CALL(mongoc_client_get_read_prefs)             \
   CALL(mongoc_client_get_collection)             \
   CALL(mongoc_client_write_command_with_opts)    \
   CALL(mongoc_client_destroy)                    \
@@ -34,6 +43,7 @@
   CALL(mongoc_collection_insert_one)             \
   CALL(mongoc_collection_insert_many)            \
   CALL(mongoc_collection_replace_one)            \
+  CALL(mongoc_collection_update_one)             \
   CALL(mongoc_collection_destroy)                \
   CALL(mongoc_cursor_next)                       \
   CALL(mongoc_cursor_error)                      \

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 
 #include "codec/json_text.h"
 
@@ -63,6 +62,23 @@ std::int64_t count_in(const bson_t& reply, const char* name) {
   return bson_iter_init_find(&at, &reply, name) ? bson_iter_as_int64(&at) : 0;
 }
 
+// As it would be named by default, where all its fields go upwards.
+std::string pattern_of(const bson_t& index) {
+  std::string pattern;
+  bson_iter_t at, field;
+  if (!bson_iter_init_find(&at, &index, "key") || !bson_iter_recurse(&at, &field)) return pattern;
+  while (bson_iter_next(&field)) {
+    pattern += (pattern.empty() ? "" : "_") + std::string(bson_iter_key(&field)) + "_";
+    append_number(pattern, bson_iter_as_int64(&field));
+  }
+  return pattern;
+}
+
+bool is_set(const bson_t& index, const char* name) {
+  bson_iter_t at;
+  return bson_iter_init_find(&at, &index, name) && bson_iter_as_bool(&at);
+}
+
 std::string index_name(const std::vector<std::string_view>& fields) {
   std::string name;
   for (const std::string_view field : fields) name += (name.empty() ? "" : "_") + std::string(field) + "_1";
@@ -80,6 +96,29 @@ void append_index(bson_t& list, std::size_t place, const std::vector<std::string
   append_text(index, "name", index_name(fields));
   if (unique) bson_append_bool(&index, "unique", -1, true);
   bson_append_document_end(&list, &index);
+}
+
+// The document as it was read: whoever changes it raises its revision.
+Bson unchanged(const bson_t& found, std::int64_t revision) {
+  Bson condition = key_of(found, "_id");
+  if (revision > 0) {
+    append_integer(*condition, "history_state.revision", revision);
+  } else {
+    bson_t none = BSON_INITIALIZER;
+    bson_append_document_begin(condition.get(), "history_state", -1, &none);
+    bson_append_bool(&none, "$exists", -1, false);
+    bson_append_document_end(condition.get(), &none);
+  }
+  return condition;
+}
+
+Bson same_revision(std::int64_t revision) {
+  Bson update = empty_bson();
+  bson_t fields = BSON_INITIALIZER;
+  bson_append_document_begin(update.get(), "$set", -1, &fields);
+  append_integer(fields, "history_state.revision", revision);
+  bson_append_document_end(update.get(), &fields);
+  return update;
 }
 
 // Owned by libmongoc's caller, whether the call succeeded or not.
@@ -107,9 +146,18 @@ Result<std::unique_ptr<MongodbSink>> MongodbSink::open(Options options) {
   sink->client_.reset(mongoc_client_new_from_uri_with_error(uri.get(), &error));
   if (!sink->client_) return fail(ErrorCode::kInvalid, std::string("no client of MongoDB: ") + error.message);
   mongoc_client_set_error_api(sink->client_.get(), MONGOC_ERROR_API_VERSION_2);
-  if (mongoc_write_concern_get_w(mongoc_uri_get_write_concern(uri.get())) == MONGOC_WRITE_CONCERN_W_DEFAULT) {
-    const Handle<mongoc_write_concern_t> majority(mongoc_write_concern_new());
-    mongoc_write_concern_set_wmajority(majority.get(), kAnswerMs);
+  // A letter leaves the queue when it is acknowledged: nothing else may be taken for that.
+  const mongoc_write_concern_t* concern = mongoc_uri_get_write_concern(uri.get());
+  if (!mongoc_write_concern_is_acknowledged(concern) ||
+      (mongoc_write_concern_journal_is_set(concern) && !mongoc_write_concern_get_journal(concern)))
+    return fail(ErrorCode::kInvalid, "MongoDB: w=0 and journal=false may not be set: letters could be lost");
+  // Others may not have yet what we have written.
+  const Handle<mongoc_read_prefs_t> primary(mongoc_read_prefs_new(MONGOC_READ_PRIMARY));
+  mongoc_client_set_read_prefs(sink->client_.get(), primary.get());
+  if (mongoc_write_concern_get_w(concern) == MONGOC_WRITE_CONCERN_W_DEFAULT) {
+    const Handle<mongoc_write_concern_t> majority(mongoc_write_concern_copy(concern));
+    const std::int32_t limit = mongoc_write_concern_get_wtimeout(concern);
+    mongoc_write_concern_set_wmajority(majority.get(), limit > 0 ? limit : kAnswerMs);
     mongoc_client_set_write_concern(sink->client_.get(), majority.get());
   }
   sink->collection_.reset(mongoc_client_get_collection(sink->client_.get(), sink->options_.database.c_str(),
@@ -119,17 +167,24 @@ Result<std::unique_ptr<MongodbSink>> MongodbSink::open(Options options) {
 
 // Only what is missing is asked for: not every server takes it well to be asked again.
 Result<void> MongodbSink::prepare() {
-  std::set<std::string, std::less<>> there;
+  std::map<std::string, bool, std::less<>> there;  // by pattern: whether it is unique
   bson_error_t error;
   {
     const Handle<mongoc_cursor_t> cursor(mongoc_collection_find_indexes_with_opts(collection_.get(), nullptr));
     const bson_t* one = nullptr;
-    bson_iter_t at;
-    while (mongoc_cursor_next(cursor.get(), &one))
-      if (bson_iter_init_find(&at, one, "name") && BSON_ITER_HOLDS_UTF8(&at))
-        there.insert(bson_iter_utf8(&at, nullptr));
+    while (mongoc_cursor_next(cursor.get(), &one)) {
+      bool& unique = there[pattern_of(*one)];
+      unique = unique || (is_set(*one, "unique") && !bson_has_field(one, "partialFilterExpression"));
+    }
     if (mongoc_cursor_error(cursor.get(), &error)) return unavailable(error);
   }
+  // Without it a ticket may have two documents, and nobody would notice. Only people know which of them may go.
+  const std::string name = index_name({options_.key});
+  if (const auto ours = there.find(name); ours != there.end() && !ours->second)
+    return fail(ErrorCode::kInvalid, "MongoDB: the index on " + options_.key + " of " + options_.database + "." +
+                                         options_.collection +
+                                         " is not unique, or not of all documents: drop it, and documents that have"
+                                         " the same value there; then it is made as it must be");
   const std::array<std::vector<std::string_view>, 4> wanted = {
       {{options_.key}, {"task_type"}, {"dlq_metadata.dlq_published_at"}, {"task_type", "dlq_metadata.error_type"}}};
   const Bson command = empty_bson();
@@ -229,21 +284,17 @@ Result<void> MongodbSink::compose(Life life, std::string& refused) {
     refused.clear();
     auto lives = lives_of(*found);
     if (!lives) return std::unexpected(lives.error());
-    if (!lives->add({life.died, life.replays, life.letter, copy_of(*life.document)})) return {};  // it is there
-    Bson condition = key_of(*found, "_id");
-    if (lives->revision > 0) {
-      append_integer(*condition, "history_state.revision", lives->revision);
-    } else {
-      bson_t none = BSON_INITIALIZER;
-      bson_append_document_begin(condition.get(), "history_state", -1, &none);
-      bson_append_bool(&none, "$exists", -1, false);
-      bson_append_document_end(condition.get(), &none);
-    }
-    const Bson document = document_of(*lives, options_.key, lives->revision + 1, options_.limits);
+    const bool is_new = lives->add({life.died, life.replays, life.letter, copy_of(*life.document)});
+    const Bson condition = unchanged(*found, lives->revision);
+    // What is there may have been read from a server alone that has not given it to the others, as after a write that
+    // was not acknowledged in time: then it can be lost with that server. A write that changes nothing is acknowledged
+    // when everything before it is.
+    const Bson document = is_new ? document_of(*lives, options_.key, lives->revision + 1, options_.limits)
+                                 : same_revision(std::max<std::int64_t>(lives->revision, 1));
     if (options_.before_replace) options_.before_replace();
     Reply reply;
-    if (!mongoc_collection_replace_one(collection_.get(), condition.get(), document.get(), nullptr, &reply.bson,
-                                       &error)) {
+    const auto change = is_new ? mongoc_collection_replace_one : mongoc_collection_update_one;
+    if (!change(collection_.get(), condition.get(), document.get(), nullptr, &reply.bson, &error)) {
       if (!of_the_document(error)) return unavailable(error);
       refused = error.message;
       return {};

@@ -22,7 +22,7 @@ struct Options {
   std::string database, collection;
   std::string key;  // the field that there is one document of
   DocumentLimits limits{};
-  std::function<void()> before_replace{};  // for tests: what happens between reading a document and replacing it
+  std::function<void()> before_replace{};  // for tests: what happens between reading a document and writing to it
 };
 
 class MongodbSink : public Sink {
@@ -31,6 +31,10 @@ class MongodbSink : public Sink {
 
   Result<void> prepare() override;
   Result<std::vector<RefusedLetter>> write(std::span<const SinkLetter> letters) override;
+
+  mongoc_read_mode_t read_mode() const {
+    return mongoc_read_prefs_get_mode(mongoc_client_get_read_prefs(client_.get()));
+  }
 
  private:
   explicit MongodbSink(Options options) : options_(std::move(options)) {}
