@@ -97,9 +97,11 @@ std::expected<ApiReply, Failure> ApiClient::call(const ApiRequest& request) {
   if (code != CURLE_OK) {
     if (code == CURLE_ABORTED_BY_CALLBACK) return refuse(exit_status::kError, "interrupted");
     if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
-      return refuse(exit_status::kUnreachable, "no server answers at " + server_ +
-                                                   ": start one with `bartleby serve`, or name another with "
-                                                   "--server or BARTLEBY_URL");
+      return std::unexpected(Failure{exit_status::kUnreachable,
+                                     "no server answers at " + server_ +
+                                         ": start one with `bartleby serve`, or name another with --server or"
+                                         " BARTLEBY_URL",
+                                     true});
     if (code == CURLE_OPERATION_TIMEDOUT)
       return refuse(exit_status::kUnreachable,
                     server_ + " did not answer within " + span_text(request.timeout) + ", or could not be reached");
@@ -141,6 +143,7 @@ int exit_status_of(int http_status) {
 
 Failure failure_of(const ApiReply& reply, const std::string& server) {
   const int status = reply.status < 400 ? exit_status::kError : exit_status_of(reply.status);
+  const bool refused = reply.status >= 400 && reply.status < 500;
   const auto problem = JsonValue::parse(reply.body);
   const std::string title = problem ? problem->text("title") : "";
   std::string text = problem ? problem->text("detail", title) : "";
@@ -148,7 +151,7 @@ Failure failure_of(const ApiReply& reply, const std::string& server) {
     text = server + " answered " + std::to_string(reply.status) + " without saying why";
     if (reply.status < 400)
       text = server + " gave an answer that is not Bartleby's; is something else listening there?";
-    return {status, text};
+    return {status, text, refused};
   }
   text = shown(text);
   std::size_t room = kShownErrors;
@@ -159,7 +162,7 @@ Failure failure_of(const ApiReply& reply, const std::string& server) {
     if (line != text) text += "\n  " + shown(error.text("pointer")) + ": " + shown(error.text("detail"));
   }
   if (reply.status == 401) text += "\nSet BARTLEBY_KEY, or write the key to ~/.config/bartleby/key";
-  return {status, text};
+  return {status, text, refused};
 }
 
 std::string encoded(std::string_view bytes) {

@@ -33,10 +33,11 @@ constexpr int kUnreachable = 8;  // or too slow
 struct Failure {
   int status = exit_status::kError;
   std::string text;
+  bool nothing_done = false;  // and it is certain that the server has changed nothing
 };
 
 inline std::unexpected<Failure> refuse(int status, std::string text) {
-  return std::unexpected(Failure{status, std::move(text)});
+  return std::unexpected(Failure{status, std::move(text), false});
 }
 
 struct Option {

@@ -74,6 +74,10 @@ std::string advice(const Known& known, const JsonValue& partition, const JsonVal
   if (state.starts_with("kept"))
     return "It waits for a person: bartleby parked run-now " + worker + " " + place + ", or give-up";
   if (state.starts_with("dying; its dlq")) return "Its letter cannot be written: look at the dead letter topic.";
+  if (state.ends_with("its journal does not take that down"))
+    return "Its journal cannot be written: look at the topic with .parked. in its name. It is tried again by itself.";
+  if (state.starts_with("ready; all handlers are busy"))
+    return "Nothing is wrong, but the handlers are slow or few: more of them with workers.*.concurrency.";
   if (state == "running") return "Nothing is wrong: its handler runs.";
   return "Nothing to do: it goes on by itself.";
 }

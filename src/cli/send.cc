@@ -181,9 +181,12 @@ Ran send_lines(Session& session, const Arguments& arguments, const std::vector<M
       if (const auto done = post_batch(session, topic, body, waiting); !done) {
         const std::size_t sent = progress.sent();
         Failure failure = done.error();
-        failure.text += "\n" + counted(static_cast<std::int64_t>(sent), "line") + " sent; of the " +
-                        grouped(static_cast<std::int64_t>(waiting)) + " after " + (sent == 1 ? "it" : "them") +
-                        " all or none are there: a lost answer does not tell";
+        const std::string after = sent == 0 ? "" : sent == 1 ? " after it" : " after them";
+        if (sent > 0 || !failure.nothing_done)
+          failure.text +=
+              "\n" + counted(static_cast<std::int64_t>(sent), "line") + " sent; of the " +
+              grouped(static_cast<std::int64_t>(waiting)) + after +
+              (failure.nothing_done ? " none is there" : " all or none are there: a lost answer does not tell");
         if (sent > 0) failure.status = exit_status::kPartly;
         return std::unexpected(failure);
       }
