@@ -109,6 +109,16 @@ def secrets_are_in_secrets_alone(_program):
     assert "secretKeyRef" in manifest and "mongodb://" not in manifest
 
 
+def kubernetes_waits_longer_than_the_program_takes_to_stop(program):
+    drain = re.search(r"\bdrain: (\d+)s", shown(program, NEEDED))
+    source = (ROOT / "src/wiring/instance.cc").read_text()
+    beyond = [int(re.search(rf"seconds {name}{{(\d+)}}", source).group(1)) for name in ("kBeyondDrain", "kSlowBroker")]
+    assert "drained + kBeyondDrain + kSlowBroker" in source, "a stop has other limits than this looks for"
+    takes = int(drain.group(1)) + sum(beyond)
+    waits = int(re.search(r"terminationGracePeriodSeconds: (\d+)", rendered(NEEDED)).group(1))
+    assert waits >= takes + 5, f"{waits} s, and a stop may take {takes} s"
+
+
 def what_is_around_it_can_be_named(program):
     config = shown(program, ALL)
     for wanted in ("http://alertmanager:9093", "kid: office", "ssl.ca.location"):
@@ -119,7 +129,8 @@ def what_is_around_it_can_be_named(program):
 
 
 CHECKS = [lints, default_values_are_three_attempts_and_the_dlq, the_dlq_is_what_its_values_say,
-          what_is_missing_or_wrong_is_named, secrets_are_in_secrets_alone, what_is_around_it_can_be_named]
+          what_is_missing_or_wrong_is_named, secrets_are_in_secrets_alone, what_is_around_it_can_be_named,
+          kubernetes_waits_longer_than_the_program_takes_to_stop]
 
 
 def main():
