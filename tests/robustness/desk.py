@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import sqlite3
 import subprocess
@@ -326,6 +327,29 @@ def commands(program):
         assert "letters ls -q dlq:pulled.dlq" in run("dlqs", "show", "pulled.dlq")
 
 
+def lines_are_sent_and_a_failure_says_how_many(program):
+    def run(port, lines, *words):
+        ran = subprocess.run([program, "send", *words, "--lines", "--server", f"http://127.0.0.1:{port}"],
+                             input="".join(f"{line}\n" for line in lines), capture_output=True, text=True, timeout=60,
+                             check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    with served(program) as api:
+        status, out, _ = run(api.bartleby.port, range(2500), "lines", "-k", "same")
+        assert status == 0 and re.match("sent 2.500 messages to lines", out), (status, out)
+        page = api.bartleby.get("/api/v1/topics/lines/messages?from=2499")
+        assert [one["value"] for one in page["items"]] == ["2499"], page
+        # A refusal, and a server that is not there, have taken nothing: there is nothing to look for.
+        status, out, error = run(api.bartleby.port, range(3), "not a topic")
+        assert status == 2 and "sent" not in out + error, (status, out, error)
+        # What fits into no message stops the lines there; those before it are in the log.
+        status, out, error = run(api.bartleby.port, [*["x"] * 1000, "y" * 2_000_000], "lines")
+        assert status == 6, (status, out, error)
+        assert re.search("1.000 lines sent; of the 1 after them none is there", error), error
+    status, out, error = run(api.bartleby.port, range(3), "lines")
+    assert status == 8 and "no server answers" in error and "sent" not in error, (status, out, error)
+
+
 def watched(program, port, *words):
     """What a command writes to standard output, and to a terminal as its standard error."""
     reading, writing = pty.openpty()
@@ -505,8 +529,8 @@ def what_a_group_never_wanted_is_no_lag(program):
 
 def main():
     return run_checks([letters_and_issues, about_itself, health_of_letters_and_store, jobs, jobs_of_long_names, events,
-                       streams, commands, people_see_how_far_it_has_come, an_export_leaves_out_what_goes_meanwhile,
-                       what_a_group_never_wanted_is_no_lag],
+                       streams, commands, lines_are_sent_and_a_failure_says_how_many, people_see_how_far_it_has_come,
+                       an_export_leaves_out_what_goes_meanwhile, what_a_group_never_wanted_is_no_lag],
                       pathlib.Path(sys.argv[1]).resolve())
 
 

@@ -158,7 +158,41 @@ def gone_before_the_end(world):
     return f"{len(endpoint.succeeded)} messages, 1 letter"
 
 
-CHECKS = (fewer_copies_than_are_asked_for, replicas_missing, replicas_go_missing, gone_before_the_end)
+def made_while_a_broker_is_away(world):
+    """A topic keeps the copies that it is made with: a worker's first start in a rolling restart makes no fewer."""
+    topic, endpoint = "rolling", Endpoint(lambda number: ATTEMPTS)
+    world.witness.ask("create", topic, 1, BROKERS)
+    world.kafka.kill(MORTAL)
+    wait_for("the death to be noticed", lambda: MORTAL not in in_step(world, topic), PATIENCE)
+    world.launch(topic, f"""  {topic}:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    retry: {{max_attempts: 1}}
+    guard: null
+""")
+    world.witness.produce(topic, 0, 5, 1000)
+    dlq = f"{topic}.dlq"
+
+    def copies():
+        """Of the dlq; none while it is not there."""
+        try:
+            return dict(line.split(" ", 1) for line in world.witness.ask("settings", dlq))["replicas"]
+        except AssertionError:
+            return None
+    # Kafka makes them while it knows of all its brokers; one that does not lets the worker wait.
+    wait_for("its topics, or the worker to wait for them",
+             lambda: copies() or "cannot create journal" in world.workers[topic].log.read_text(), PATIENCE)
+    world.kafka.restart(MORTAL)
+    wait_for("its topics", copies, PATIENCE)
+    wait_for("letters", lambda: len(world.witness.read(dlq)) == 5, PATIENCE)
+    for made in (dlq, f"{topic}.parked.{topic}"):
+        settings = dict(line.split(" ", 1) for line in world.witness.ask("settings", made))
+        assert settings["replicas"] == str(BROKERS), (made, settings["replicas"])
+    world.stop(topic)
+    return f"{BROKERS} copies"
+
+
+CHECKS = (fewer_copies_than_are_asked_for, replicas_missing, replicas_go_missing, gone_before_the_end,
+          made_while_a_broker_is_away)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, PARTITIONS, KEYS, CHECKS, needed=(replicas_missing,), brokers=BROKERS))

@@ -274,9 +274,32 @@ def stopped_while_kafka_does_not_answer(world):
     return f"it took {took:.1f} s"
 
 
-CHECKS = (topics_missing_at_the_start, stopped_while_kafka_does_not_answer, dlq_forbidden, dlq_takes_less,
-          dlq_deleted, dlq_made_anew, partitions_added, letters_replayed, topic_made_anew,
-          topic_away)
+def journal_that_forgets(world):
+    """Somebody has made the journal like any other topic: nothing is begun, and what to do is said."""
+    topic, endpoint = "careless", Endpoint(lambda number: 0)
+    journal = f"{topic}.parked.{topic}"
+    for name in (topic, journal, f"{topic}.dlq"):
+        world.witness.ask("create", name, 1)
+    world.witness.produce(topic, 0, 10, 1000)
+    worker = world.launch("d", f"""  {topic}:
+    handler: {{http: {{url: "{endpoint.url}"}}}}
+    guard: null
+dlqs:
+  {topic}.dlq: {{class: financial}}
+""")
+    wait_for("it to be told", lambda: f"journal {journal}: " in worker.log.read_text(), PATIENCE)
+    trouble = worker.get(f"/api/v1/workers/{topic}")["trouble"]
+    assert "cleanup.policy to compact" in trouble and not endpoint.attempts, (trouble, endpoint.attempts)
+    world.witness.ask("set", journal, "cleanup.policy", "compact")
+    wait_for("all to be handled", lambda: len(endpoint.succeeded) == 10, PATIENCE)
+    said = [line for line in worker.log.read_text().splitlines() if "dlq_forgets" in line]
+    assert len(said) == 1 and f"dlq={topic}.dlq" in said[0] and "retention.ms" in said[0], said
+    world.stop("d")
+    return "told, and read when it was mended"
+
+
+CHECKS = (topics_missing_at_the_start, journal_that_forgets, stopped_while_kafka_does_not_answer, dlq_forbidden,
+          dlq_takes_less, dlq_deleted, dlq_made_anew, partitions_added, letters_replayed, topic_made_anew, topic_away)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, PARTITIONS, KEYS, CHECKS, needed=(dlq_forbidden,)))

@@ -177,16 +177,19 @@ def one_death(world, topic, partitions):
 def death_in_a_transaction(world):
     """kill -9 between the last request of a transaction and its commit, of the owner of all partitions.
 
-    What else the machine does can only make it slower: one of three that is quick shows that nothing is waited for.
+    What else the machine does can only make one slower, so the median counts: of three, and of five where that is not
+    quick. The quickest one alone would hide what costs most of them time.
     """
     partitions, deaths = 12, []
-    while len(deaths) < 3:
+
+    def median():
+        return sorted(deaths)[len(deaths) // 2]
+
+    while len(deaths) < 3 or (len(deaths) < 5 and median()[0] > SOON):
         deaths.append(one_death(world, f"sudden{len(deaths)}", partitions))
-        if deaths[-1][0] <= SOON:
-            break
-    first, since_death, whole, count = min(deaths)
+    first, since_death, whole, count = median()
     said = ", ".join(f"{death[0]:.1f}" for death in deaths)
-    assert first <= SOON, f"the heirs went on {said} s after the session's end, not {SOON} s"
+    assert first <= SOON, f"the heirs went on {said} s after the session's end, most of them not within {SOON} s"
     # The broker gives the open transaction up 10 s after it began: whoever was faster has fenced its writer.
     assert since_death < TRANSACTION - 1, f"{since_death:.1f} s after the death"
     return (f"the heir of {partitions} partitions went on {said} s after the session's end ({since_death:.1f} s after "

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Counters and heartbeats in a real Redis, and everything that can happen to it. Usage: redis.py PROGRAM
 
-Whatever Redis does, no message is lost and none is tried more often than configured.
+Whatever Redis does, no message is lost and none is tried more often than configured: on the embedded log, and once more
+on a real Kafka, where it can be had.
 """
 
+import contextlib
 import json
+import os
 import pathlib
 import socket
 import sys
@@ -15,11 +18,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import exposition  # noqa: E402
+from kafka_server import Kafka, Witness  # noqa: E402
+from kafka_world import a_property_that_there_is_not  # noqa: E402
 from processes import Bartleby, Endpoint, run_checks, wait_for  # noqa: E402
 from redis_server import RedisServer, SlowProxy, available  # noqa: E402
+from script_server import Missing  # noqa: E402
 
 ATTEMPTS = 3
 MESSAGES = 400
+PATIENCE = float(os.environ.get("BARTLEBY_PATIENCE", "240"))  # with Kafka, on a machine that has much else to do
 
 
 def counters_file(folder, url, port, more=""):
@@ -44,8 +51,11 @@ class World:
 
     def __init__(self, program, folder, port):
         self.endpoint = Endpoint(self.decide)
-        self.bartleby = Bartleby(program, folder, counters_file(folder, self.endpoint.url, port)).start()
+        self.bartleby = Bartleby(program, folder, self.file(folder, port)).start(PATIENCE)
         self.sent = 0
+
+    def file(self, folder, port):
+        return counters_file(folder, self.endpoint.url, port)
 
     @staticmethod
     def decide(message):
@@ -91,6 +101,35 @@ class World:
         self.endpoint.end()
 
 
+class KafkaWorld(World):
+    """The same on a real Kafka."""
+
+    def __init__(self, program, folder, port, kafka):
+        self.kafka, self.witness = kafka, Witness(kafka.bootstrap)
+        try:
+            self.witness.ask("create", "tickets", 3)
+            super().__init__(program, folder, port)
+        except BaseException:
+            self.witness.end()
+            raise
+
+    def file(self, folder, port):
+        arguments = counters_file(folder, self.endpoint.url, port)
+        # A busy machine must not look like a dead member: what is handled again is tried more often.
+        with open(arguments[1], "a", encoding="utf-8") as file:
+            file.write(f"""
+brokers: {{main: {{kafka: {{bootstrap: "{self.kafka.bootstrap}", properties: {{session.timeout.ms: "60000"}}}}}}}}
+""")
+        return arguments
+
+    def letters(self):
+        return len(self.witness.read("tickets.dlq"))
+
+    def end(self):
+        super().end()
+        self.witness.end()
+
+
 def in_world(check):
     def run(program):
         with tempfile.TemporaryDirectory() as folder:
@@ -105,6 +144,22 @@ def in_world(check):
                 redis.end()
     run.__name__ = check.__name__
     return run
+
+
+@contextlib.contextmanager
+def flushing(redis):
+    stopping = threading.Event()
+
+    def flush():
+        while not stopping.wait(0.02):
+            redis.ask("FLUSHALL")
+    flusher = threading.Thread(target=flush)
+    flusher.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        flusher.join()
 
 
 @in_world
@@ -151,19 +206,9 @@ def killed_and_back(world, redis, _proxy):
 
 @in_world
 def flushed_again_and_again(world, redis, _proxy):
-    stopping = threading.Event()
-
-    def flush():
-        while not stopping.wait(0.02):
-            redis.ask("FLUSHALL")
-    flusher = threading.Thread(target=flush)
-    flusher.start()
-    try:
+    with flushing(redis):
         world.send()
         world.wait_over()
-    finally:
-        stopping.set()
-        flusher.join()
     return f"{world.metric('bartleby_counter_differs_total', worker='tickets'):.0f} counters were seen to be lost"
 
 
@@ -258,14 +303,63 @@ def an_idle_one_says_that_it_stops(program):
     return f"{len(left)} stops, each kept for another {min(left) / 1000:.1f} s at least"
 
 
+def killed_flushed_and_full_of_other_things_beside_kafka(program, kafka):
+    with tempfile.TemporaryDirectory() as folder:
+        redis = RedisServer().start()
+        world = None
+        try:
+            world = KafkaWorld(program, folder, redis.port, kafka)
+            world.send(100)
+            redis.kill()
+            world.send(100)
+            world.wait_over(PATIENCE)
+            wait_for("it to be said to be away", lambda: world.metric("bartleby_counters_up") == 0, PATIENCE)
+            redis.start()
+            wait_for("it to be found again", lambda: world.metric("bartleby_counters_up") == 1, PATIENCE)
+            for number in range(world.sent, world.sent + 100):
+                redis.ask("RPUSH", f"ticket:retry_count:{number}", "x")  # WRONGTYPE
+            world.send(100)
+            world.wait_over(PATIENCE)
+            with flushing(redis):
+                world.send(100)
+                world.wait_over(PATIENCE)
+            redis.ask("REPLICAOF", "127.0.0.1", "1")  # READONLY
+            world.send(100)
+            world.wait_over(PATIENCE)
+            wait_for("that to be said", lambda: world.metric("bartleby_counters_up") == 0, PATIENCE)
+            assert world.metric("bartleby_counter_updates_total", worker="tickets", result="failed") > 0
+            assert world.bartleby.terminate(PATIENCE) == 0
+            return f"{world.sent} tickets, {world.letters()} letters"
+        finally:
+            if world:
+                world.end()
+            redis.end()
+
+
+def beside_kafka(program):
+    check = killed_flushed_and_full_of_other_things_beside_kafka
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            a_property_that_there_is_not(program)
+            kafka = Kafka(folder)
+        except Missing as why:
+            print(f"skip {check.__name__} no Apache Kafka here: {why}", flush=True)
+            return 0
+        try:
+            return run_checks([check], program, kafka)
+        finally:
+            kafka.stop()
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     if not available():
         print("skip redis there is no redis-server here (Debian: redis-server)")
         return 0
-    return run_checks([counters_follow_each_ticket_and_are_gone_at_its_end, killed_and_back, flushed_again_and_again,
+    alone = run_checks([counters_follow_each_ticket_and_are_gone_at_its_end, killed_and_back, flushed_again_and_again,
                        slow_and_frozen, a_replica_takes_no_writes, keys_that_hold_something_else,
                        two_processes_are_seen_by_one_office, an_idle_one_says_that_it_stops], program)
+    return beside_kafka(program) or alone
 
 
 if __name__ == "__main__":
