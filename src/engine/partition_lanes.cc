@@ -179,6 +179,14 @@ void PartitionEngine::set_ready(std::uint32_t lane) {
   ready_.push_back(lane);
 }
 
+// Another message of the lane than the one that was to run is the next.
+void PartitionEngine::leave_queue(std::uint32_t lane) {
+  LaneState& l = lanes_[lane];
+  if (l.ready) std::erase(ready_, lane);
+  if (l.suspect) std::erase(suspects_, lane);
+  l.ready = l.suspect = false;
+}
+
 std::uint32_t PartitionEngine::new_entry(const RecordRef& r) {
   const std::uint32_t i = entries_.make();
   Entry& e = entries_[i];

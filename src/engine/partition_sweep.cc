@@ -14,9 +14,8 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kReadsAtOnce = 16;
-// So long, and so often, until the log is taken for another one.
-constexpr Duration kShortFor{7000};
-constexpr std::uint32_t kShortAnswers = 12;
+constexpr Duration kShortFor{7000};        // until the log is taken for another one,
+constexpr std::uint32_t kShortReads = 50;  // and so often
 
 }  // namespace
 
@@ -97,11 +96,11 @@ void PartitionEngine::end_pass_at(Offset told) {
 
 // Once may be a replica that lags. For seconds, it is another log under the same name.
 void PartitionEngine::read_ends_early(const ReadIn& in) {
-  if (short_for_long()) out_of_range({ref_, in.log_start, in.next});
+  if (short_for_long(kShortReads)) out_of_range({ref_, in.log_start, in.next});
 }
 
 // By time and by number: many may ask at once, or nobody for long. Answers to those that asked at once count as one.
-bool PartitionEngine::short_for_long() {
+bool PartitionEngine::short_for_long(std::uint32_t answers) {
   const Instant now = shared_.now.steady;
   if (short_since_ == kNever || now - short_last_ > kShortFor) {
     short_since_ = now;
@@ -111,7 +110,7 @@ bool PartitionEngine::short_for_long() {
     short_last_ = now;
     ++short_answers_;
   }
-  return short_answers_ >= kShortAnswers && now - short_since_ >= kShortFor;
+  return short_answers_ >= answers && now - short_since_ >= kShortFor;
 }
 
 // Retention took what a lane still had to do. Which messages that were cannot be known any more; that it happened

@@ -13,7 +13,8 @@
 namespace bartleby {
 namespace {
 
-constexpr Duration kPatience{300};  // with a pending transaction, before its writer is fenced
+constexpr std::uint32_t kShortAnswers = 10;  // up to a second apart
+constexpr Duration kPatience{300};           // with a pending transaction, before its writer is fenced
 
 }  // namespace
 
@@ -99,7 +100,7 @@ void PartitionEngine::log_read(const LogIn& in) {
     // again because of one answer, so it is asked for some seconds.
     const Offset known = std::max(found_offset_.value_or(Offset(0)),
                                   found_.origin == MetadataOrigin::kOurs ? found_.metadata.high : Offset(0));
-    if (known > in.log_end && !short_for_long()) {
+    if (known > in.log_end && !short_for_long(kShortAnswers)) {
       ask_later();
       return;
     }

@@ -145,8 +145,9 @@ bool PartitionEngine::item_refused(std::uint32_t i, RecordType type, const Refus
     l.current = l.head;  // back to the first without a decision, which may be this one
     while (entries_[l.current].state == State::kSettling || entries_[l.current].state == State::kFinished)
       l.current = entries_[l.current].next;
+    leave_queue(lane);  // it was there for a message behind, which may be in the log alone when its turn comes
     failed(i, Ending{.fate = Fate::kRetry, .kind = Kind::kConfig, .after = {}, .story = refused.story});
-    if (e.state == State::kQueued && l.running == 0) advance(lane);  // else when what runs of it is answered
+    if (l.running == 0) advance(lane);  // else when what runs of it is answered
     return true;
   }
   shared_.alarm(AlarmType::kDestinationRefused, ref_, e.offset, static_cast<std::uint64_t>(why));

@@ -98,6 +98,38 @@ TEST(Rules, WhatWasEmittedAndCannotBeWrittenIsCountedAsMemory) {
   EXPECT_EQ(worker.engine().bytes(), 0U);
 }
 
+// The first of its key succeeded, the second waits to run alone. Then what the first emitted is refused, so that it is the
+// first one's turn again, memory is short, and the second goes back to the log.
+TEST(Rules, AMessageThatWaitsToRunAloneMayLeaveMemoryWhenTheOneBeforeItFailsAfterAll) {
+  Rig rig;
+  rig.engine.max_bytes = 16384;
+  rig.engine.max_message = 1024;
+  rig.produce_all({"k", "k", "slow"});
+  Worker& worker = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return worker.at_all({0, 2}); }));
+  rig.write_journal(Obituary{Offset(1), 7, rig.cluster.log(kSource).entries()[1].record.timestamp, false, false});
+  rig.wind(Duration(3000));
+  rig.cluster.deny("out", true);
+  Decision with_record;
+  with_record.emit.push_back({"out", Partition(0), std::nullopt, "x", {}});
+  worker.answer(0, with_record);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  const std::uint64_t evicted = worker.engine().counters().evictions;
+  for (int i = 0; i < 40; ++i) rig.produce("other" + std::to_string(i), std::string(1000, 'x'));
+  ASSERT_TRUE(rig.wind_until([&] { return worker.engine().counters().evictions > evicted; }));
+  ASSERT_TRUE(rig.until_at(worker, 0));
+  rig.cluster.faults().p_read_fail = 1000;
+  const auto done = [&](std::int64_t offset) { worker.done(offset); };
+  for (int i = 0; i < 10; ++i) {
+    answer_all(worker, done);
+    rig.wind(Duration(1000));
+  }
+  EXPECT_EQ(rig.runs_of(1), 0U);
+  rig.cluster.faults().p_read_fail = 0;
+  EXPECT_TRUE(rig.wind_until([&] { return answer_all(worker, done), rig.low() == Offset(43); }));
+  EXPECT_EQ(rig.runs_of(1), 1U);
+}
+
 // ---- what retention takes ------------------------------------------------------------------------------
 
 TEST(Rules, RetentionThatTakesMoreOfALaneIsSaidAgain) {
