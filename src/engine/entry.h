@@ -1,7 +1,7 @@
 // What a partition keeps of a message and of a lane.
 //
-// Plain data in slabs, linked by 32-bit numbers. There are very many of them, so sizes are asserted: a message that nobody
-// has failed is an Entry alone, and only those that failed, died or emitted have Facts. Owned by PartitionEngine.
+// Plain data in slabs, linked by 32-bit numbers. There are very many of them, so sizes are asserted: a message that has
+// not failed is an Entry alone, and only those that failed, died or emitted have Facts. Owned by PartitionEngine.
 #pragma once
 
 #include <cstdint>

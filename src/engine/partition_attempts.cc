@@ -81,7 +81,7 @@ void PartitionEngine::advance(std::uint32_t lane) {
   }
 }
 
-// The next lane of a queue that can run. Meanwhile somebody's death may have become known, or memory may have been short.
+// The next lane of a queue that can run. Meanwhile somebody's death may have become known, or memory was short.
 std::uint32_t PartitionEngine::take_lane(std::deque<std::uint32_t>& queue) {
   while (!queue.empty()) {
     const std::uint32_t lane = queue.front();

@@ -98,8 +98,8 @@ TEST(Rules, WhatWasEmittedAndCannotBeWrittenIsCountedAsMemory) {
   EXPECT_EQ(worker.engine().bytes(), 0U);
 }
 
-// The first of its key succeeded, the second waits to run alone. Then what the first emitted is refused, so that it is the
-// first one's turn again, memory is short, and the second goes back to the log.
+// The first of its key succeeded, the second waits to run alone. Then what the first emitted is refused, so that it is
+// the first one's turn again, memory is short, and the second goes back to the log.
 TEST(Rules, AMessageThatWaitsToRunAloneMayLeaveMemoryWhenTheOneBeforeItFailsAfterAll) {
   Rig rig;
   rig.engine.max_bytes = 16384;
