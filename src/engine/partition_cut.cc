@@ -434,8 +434,16 @@ bool PartitionEngine::without_done(const std::vector<WriteItem>& items, WriteSer
 
 // What this write puts anew must leave the strays with it: a later write would erase the new entry. Returns how many.
 std::size_t PartitionEngine::bring_replaced_forward() {
-  const auto rest = std::ranges::stable_partition(strays_, [this](const Stray& s) { return replaced_in_cut(s.entry); });
-  return strays_.size() - rest.size();
+  std::vector<Stray> others;
+  std::size_t replaced = 0;
+  for (Stray& stray : strays_) {
+    if (!replaced_in_cut(stray.entry))
+      others.push_back(std::move(stray));
+    else if (Stray& place = strays_[replaced++]; &place != &stray)
+      place = std::move(stray);
+  }
+  std::ranges::move(others, strays_.begin() + static_cast<std::ptrdiff_t>(replaced));
+  return replaced;
 }
 
 // This very write puts an entry under the same key: erasing the old one would take the new one with it.

@@ -391,6 +391,13 @@ void Checker::started(const Start& start, Now now) {
   }
 }
 
+void Checker::began_anew(const TopicPartition& tp) {
+  for (auto& [offset, s] : watched_[tp].stories) {
+    s.done_by.clear();
+    s.failed_by.clear();
+  }
+}
+
 void Checker::stopped_cleanly() {
   for (const auto& [tp, w] : watched_) {
     if (options_.has(Fault::kJournalLost) || options_.has(Fault::kJournalCut))

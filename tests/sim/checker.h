@@ -114,6 +114,7 @@ class Checker {
   void produced_outside(const Record& record, Now now);                               // obituaries
   void journal_now(const TopicPartition& tp, const std::vector<LogRecord>& records);  // it is another all at once
   void started(const Start& start, Now now);
+  void began_anew(const TopicPartition& tp);  // its owner has forgotten what was not written yet
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
   void finish(bool liveness);
   void stopped_cleanly();  // everything has ended and everybody is gone

@@ -67,7 +67,8 @@ constexpr std::array kNames = {"crash",
                                "unrun",
                                "stale-end",
                                "large-emits",
-                               "together"};
+                               "together",
+                               "short-log"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -270,6 +271,7 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   turn(Fault::kLargeEmits, r.chance(30) && o.has(Fault::kEmit));
   if (o.has(Fault::kStaleEnd)) b.p_stale_end = static_cast<std::uint32_t>(r.between(20, 200));
   turn(Fault::kTogether, r.chance(50));
+  turn(Fault::kShortLog, r.chance(15));
   return o;
 }
 

@@ -78,6 +78,7 @@ enum class Fault : std::uint8_t {
   kStaleEnd,
   kLargeEmits,
   kTogether,
+  kShortLog,
   kLastFault,
 };
 

@@ -114,7 +114,8 @@ void SimMember::read_slice(const RangePtr& job) {
   if (log != nullptr && !silent && !fails(cluster_.faults_.p_read_fail)) {
     slice.answered = true;
     slice.log_start = log->start();
-    const Offset end = cluster_.stale_end(*log).value_or(log->high_watermark());
+    const bool nothing = cluster_.faults_.short_reads && !cluster_.describe(job->tp.topic)->compacted;
+    const Offset end = nothing ? job->position : cluster_.stale_end(*log).value_or(log->high_watermark());
     const Offset to = std::min(job->to, std::max(end, job->position));
     slice.next = log->read(job->position, to, cluster_.faults_.slice(scheduler().random()), job->filter, slice.records);
     slice.end = slice.next >= to || (job->to > log->high_watermark() && slice.next >= log->last_stable());

@@ -139,6 +139,7 @@ void World::start(Process& p) {
       [this, &p](const Alarm& a, const TopicPartition* tp) { alarm(p, a, tp); },
       [this, &p](PartitionRef ref) { handed_over(p, ref); });
   p.running.clear();
+  p.waiting.clear();
   p.handing_over.clear();
   p.frozen = p.stopping = p.guard_was_open = p.settings_changing = false;
   p.wake = kNever;
@@ -283,6 +284,13 @@ void World::in_process(Process& p, Duration wait, std::function<void(Process&)> 
 
 // A handler that still runs would be told to nobody: the next owner runs its message again.
 void World::handed_over(Process& p, PartitionRef ref) {
+  for (Running& r : p.running)
+    if (r.run.token.ref == ref) r.left_behind = true;
+  const std::size_t gone = std::erase_if(p.waiting, [&](const Running& r) {
+    if (r.run.token.ref == ref) p.pump->handled({r.run.token, 0, std::nullopt});
+    return r.run.token.ref == ref;
+  });
+  if (gone > 0) plan_turn(p, scheduler_.now());
   // Lost, now or before: the engine does not know yet, or there is nothing any more to hand over.
   if (p.pump->where(ref) == nullptr || p.pump->engine().partition(ref) != nullptr) return;
   const auto since = p.handing_over.find(ref);
@@ -379,6 +387,9 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
           w.added && !w.begun && !w.excused && w.journal.empty() && cluster_->log(*tp).start() == Offset(0))
         checker_.fail("an added partition is called an incident");
       checker_.at(*tp).alarmed = true;
+      if (!cluster_->faults().short_reads) break;
+      coverage_.saw(Seen::kBeganAnew);
+      checker_.began_anew(*tp);
       break;
     case AlarmType::kNewerMetadata:
       coverage_.saw(Seen::kNewerRefused);

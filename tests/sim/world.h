@@ -65,6 +65,7 @@ class World {
     std::uint32_t at = 0;
     std::uint64_t number = 0;
     Instant begun{};
+    bool left_behind = false;  // its partition has begun anew since
   };
   // One slot of the flight recorder: survives the process.
   struct RecorderSlot {
@@ -106,6 +107,7 @@ class World {
     bool other_settings = false;     // of this life and the next
     bool settings_changing = false;  // its next turn hears of it
     EngineCounters last{};
+    std::vector<Running> waiting;  // for one that was left behind at the same message
     std::map<PartitionRef, Standing> standing;
     std::map<PartitionRef, std::uint64_t> begun;  // runs
     Instant last_begun{};
@@ -128,6 +130,7 @@ class World {
   Script script_of(std::uint32_t id) const;
   Admission admit(const LogRecord& record) const;
   std::optional<ReplayMark> replay_of(const LogRecord& record) const;
+  void set_off(Process& p, Running r);
   void begin(Process& p, const Run& run, std::span<const RunMessage> messages);
   void next_message(Process& p, std::uint64_t number);
   void end_message(Process& p, std::uint64_t number);

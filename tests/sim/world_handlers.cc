@@ -67,13 +67,30 @@ void World::begin(Process& p, const Run& run, std::span<const RunMessage> messag
   for (const Running& other : p.running) {
     if (other.run.alone) checker_.fail("somebody runs beside a suspect");
     const LogRecord& theirs = *other.messages[other.at];
-    if (other.tp == r.tp && theirs.offset == r.messages[0]->offset && other.run.token.ref == run.token.ref)
+    if (other.tp == r.tp && theirs.offset == r.messages[0]->offset && other.run.token.ref == run.token.ref &&
+        !other.left_behind)
       checker_.fail("attempts of one message overlap");
   }
   ++p.begun[run.token.ref];
   p.last_begun = scheduler_.now();
+  set_off(p, std::move(r));
+}
+
+// As the runner does it: not beside an attempt that was left behind at one of its messages.
+void World::set_off(Process& p, Running r) {
+  const auto is_at = [&](const Running& other) {
+    return other.left_behind && other.tp == r.tp && std::ranges::any_of(r.messages, [&](const auto& m) {
+             return m->offset == other.messages[other.at]->offset;
+           });
+  };
+  if (std::ranges::any_of(p.running, is_at)) {
+    coverage_.saw(Seen::kLeftBehind);
+    p.waiting.push_back(std::move(r));
+    return;
+  }
+  const std::uint64_t number = r.number;
   p.running.push_back(std::move(r));
-  next_message(p, last_running_);
+  next_message(p, number);
 }
 
 void World::next_message(Process& p, std::uint64_t number) {
@@ -90,7 +107,7 @@ void World::next_message(Process& p, std::uint64_t number) {
               .alone = r.run.alone,
               .probe = r.run.probe,
               .others = static_cast<std::uint32_t>(p.running.size() - 1),
-              .guard_open = p.pump->engine().guard().open() && r.at == 0,
+              .guard_open = p.pump->engine().guard().open() && r.at == 0 && r.begun == scheduler_.now(),
               .handed_out = r.begun,
               .writer = p.member->transactional_id(),
               // What was handed out with others may begin after the drain is over and the last write is made.
@@ -160,6 +177,7 @@ void World::end_message(Process& p, std::uint64_t number) {
     const bool final = is_final(d.kind);
     const TopicPartition tp = r.tp;
     const PartitionRef ref = r.run.token.ref;
+    const bool left_behind = r.left_behind;
     if (story != nullptr) {
       story->errors.push_back(d.error);
       ++story->failures;
@@ -170,7 +188,7 @@ void World::end_message(Process& p, std::uint64_t number) {
       --story->failures;
       story->errors.pop_back();
     } else if (story != nullptr && p.pump && checker_.strict(tp, p.member->transactional_id()) &&
-               p.pump->where(ref) != nullptr) {
+               p.pump->where(ref) != nullptr && !left_behind) {
       story->failed_by = p.member->transactional_id();
       story->failed_in = ref.epoch;
       story->failed_seq = ++seq_;
@@ -207,7 +225,7 @@ void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::
     p.successes_since_open.insert(id);
     p.successes_since_turn.insert(id);
   }
-  if (checker_.strict(r.tp, p.member->transactional_id()) && p.pump->where(token.ref) != nullptr)
+  if (checker_.strict(r.tp, p.member->transactional_id()) && p.pump->where(token.ref) != nullptr && !r.left_behind)
     for (std::uint32_t i = 0; i < through; ++i)
       if (Story* s = checker_.find(r.tp, r.messages[i]->offset)) {
         s->done_seq = ++seq_;
@@ -215,6 +233,7 @@ void World::complete(Process& p, std::uint64_t number, std::uint32_t done, std::
         s->done_in = token.ref.epoch;
       }
   std::erase_if(p.running, [&](const Running& each) { return each.number == number; });
+  for (Running& one : std::exchange(p.waiting, {})) set_off(p, std::move(one));
   const bool judged = last && last->fate != Fate::kDone && options_.guard_bounds();
   if (p.pump->has_handled()) coverage_.saw(Seen::kTogether);
   p.pump->handled({token, done, std::move(last)});

@@ -244,7 +244,7 @@ void World::ask_why() {
     const Engine& engine = p->pump->engine();
     if (engine.running() < p->running.size()) return checker_.fail("a handler runs that the engine does not know");
     for (const Running& r : p->running)
-      if (r.at == 0 && due_of(engine, r.run.token).value_or(Instant{}) > scheduler_.now())
+      if (r.at == 0 && !r.left_behind && due_of(engine, r.run.token).value_or(Instant{}) > scheduler_.now())
         return checker_.fail("it runs and is said to be due later");
     const Now now{scheduler_.now(), scheduler_.wall()};
     for (const ParkedMessage& m : p->pump->parked({}, now, 1000)) {

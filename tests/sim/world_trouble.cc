@@ -54,7 +54,7 @@ void World::trouble() {
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
         Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump,
-        Fault::kJournalCut})
+        Fault::kJournalCut,  Fault::kShortLog})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -122,6 +122,10 @@ void World::trouble() {
       break;
     case Fault::kJournalCut:
       cut_journal();
+      break;
+    case Fault::kShortLog:
+      cluster_->faults().short_reads = true;
+      scheduler_.after(Duration(random_.between(6000, 12000)), [this] { cluster_->faults().short_reads = false; });
       break;
     case Fault::kRetention:
       retention();
@@ -284,6 +288,7 @@ void World::heal() {
   say("healed");
   BrokerFaults& b = cluster_->faults();
   b.p_not_done = b.p_reply_lost_done = b.p_reply_lost_not_done = b.p_late_request = b.p_generation_bump = 0;
+  b.short_reads = false;
   b.p_read_fail = b.p_stale_end = b.p_fence_fail = b.p_produce_fail = 0;
   b.rebalance_timeout = Duration(60000);  // longer than any drain, as it must be
   for (const char* topic : {"src.dlq", "src.parked.g", "out"}) {
