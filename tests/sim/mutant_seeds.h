@@ -50,7 +50,7 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 66> kRec
     {"RunsBeforeClaim", 1},
     {"CrashesOfFirstCase", 866},
     {"SettingsRunParked", 584},
-    {"OffsetsReadUnstable", 40},
+    {"OffsetsReadUnstable", 34},
     {"ResolvedWhilePending", 241},
     {"JournalCheckIgnored", 8},
     {"ClaimMendsCheck", 8},

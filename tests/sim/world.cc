@@ -284,8 +284,10 @@ void World::in_process(Process& p, Duration wait, std::function<void(Process&)> 
 
 // A handler that still runs would be told to nobody: the next owner runs its message again.
 void World::handed_over(Process& p, PartitionRef ref) {
+  // Else it begins anew, or is lost.
+  const bool leaves = p.pump->where(ref) != nullptr && p.pump->engine().partition(ref) == nullptr;
   for (Running& r : p.running)
-    if (r.run.token.ref == ref) r.left_behind = true;
+    if (r.run.token.ref == ref && !leaves) r.left_behind = true;
   const std::size_t gone = std::erase_if(p.waiting, [&](const Running& r) {
     if (r.run.token.ref == ref) p.pump->handled({r.run.token, 0, std::nullopt});
     return r.run.token.ref == ref;
@@ -296,8 +298,9 @@ void World::handed_over(Process& p, PartitionRef ref) {
   const auto since = p.handing_over.find(ref);
   const Instant began = since == p.handing_over.end() ? scheduler_.now() : since->second;
   const bool waited = scheduler_.now() - began >= p.pump->engine().config().drain;
-  if (!waited && std::ranges::any_of(p.running, [&](const Running& r) { return r.run.token.ref == ref; }))
-    checker_.fail("handed over while a handler runs");
+  // Who is about to begin anew goes without what it left behind.
+  const auto runs = [&](const Running& r) { return r.run.token.ref == ref && !r.left_behind; };
+  if (!waited && std::ranges::any_of(p.running, runs)) checker_.fail("handed over while a handler runs");
 }
 
 void World::write_sent(Process& p, const Write& w) {

@@ -111,7 +111,7 @@ void World::next_message(Process& p, std::uint64_t number) {
               .handed_out = r.begun,
               .writer = p.member->transactional_id(),
               // What was handed out with others may begin after the drain is over and the last write is made.
-              .owner = r.at == 0 && cluster_->owner("g", r.tp) == p.member.get()};
+              .owner = r.at == 0 && r.begun == scheduler_.now() && cluster_->owner("g", r.tp) == p.member.get()};
   if (Story* s = checker_.find(r.tp, record.offset); s != nullptr && s->timestamp == record.timestamp)
     checker_.started(start, scheduler_.both());
   const Script script = script_of(id);

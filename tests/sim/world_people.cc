@@ -341,7 +341,8 @@ void World::ask_for(const Engine& engine, const PartitionEngine& partition, cons
   if (!why->pinned_by.empty() && why->pinned_by.front().offset < why->committed)
     return checker_.fail("explained by a message that is finished");
   for (const Running& r : p.running)
-    if (partition.phase() == Phase::kRunning && r.run.token.ref == partition.ref() && why->pinned_by.empty())
+    if (partition.phase() == Phase::kRunning && r.run.token.ref == partition.ref() && !r.left_behind &&
+        why->pinned_by.empty())
       return checker_.fail("nothing is said to hold the commit, though a handler runs");
   for (Offset o = why->committed; o <= why->frontier && o.v < why->committed.v + 5; o = next(o)) {
     const auto message = explain(engine, partition.ref(), o, scheduler_.now());
