@@ -178,7 +178,8 @@ void Engine::remove(PartitionRef ref) {
 void Engine::release_ready() {
   std::vector<PartitionRef> gone;
   for (auto& [index, p] : partitions_)
-    if (p->phase() == Phase::kRefused && (p->handing_over() || stopping_)) gone.push_back(p->ref());
+    if (p->phase() == Phase::kRefused && (p->handing_over() || stopping_) && !p->waits_for_orphans())
+      gone.push_back(p->ref());
   for (const PartitionRef ref : gone) {
     remove(ref);
     shared_.out->others.push_back(ReleasePartition{ref});

@@ -128,6 +128,10 @@ class PartitionEngine {
   bool last_write_waits() const;
   void lost();  // gives back what it holds
   bool handing_over() const { return handing_over_; }
+  // It was about to begin anew, and handlers of its earlier life are still at work.
+  bool waits_for_orphans() const {
+    return phase_ == Phase::kRefused && orphans_ > 0 && shared_.now.steady < drain_until_;
+  }
 
   void look_at_retention();
   void give_up_guard();
@@ -242,6 +246,7 @@ class PartitionEngine {
   bool expiring(const Entry& e) const;
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
+  bool in_its_own_lane(const Entry& e, const RecordRef& r) const;
   void read_letter_again(std::uint32_t e);
   bool suspicious(const Entry& e) const;
   bool must_run_alone(const Entry& e) const;
@@ -287,7 +292,8 @@ class PartitionEngine {
   bool journal_rests() const;
   bool without_done(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan);
   bool replaced_in_cut(const JournalEntry& stray) const;
-  std::size_t bring_replaced_forward();
+  bool misleads(const JournalEntry& stray) const;
+  std::size_t bring_forward();
   VerdictCounters counters_in_cut(Offset high) const;
   void apply_cut();
   void revert_cut();

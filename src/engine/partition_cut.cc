@@ -378,8 +378,10 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
     }
   // A check vouches for what is left: of what people have reset nothing may be left.
   const bool all = cut_->release || emptied_ || strays_.size() <= kMaxErases;
-  cut_->strays = rests ? 0 : all ? strays_.size() : std::max(kMaxErases, bring_replaced_forward());
-  cut_->more = cut_->more || (!rests && cut_->strays < strays_.size());
+  const bool misled = std::ranges::any_of(strays_, [this](const Stray& s) { return misleads(s.entry); });
+  const bool stay = rests && !misled;
+  cut_->strays = stay ? 0 : all ? strays_.size() : std::max(kMaxErases, bring_forward());
+  cut_->more = cut_->more || (!stay && cut_->strays < strays_.size());
   for (const Stray& stray : std::span(strays_).first(cut_->strays)) {
     if (!std::holds_alternative<Obituary>(stray.entry)) {
       --cut_->check.count;
@@ -432,18 +434,26 @@ bool PartitionEngine::without_done(const std::vector<WriteItem>& items, WriteSer
   return !rest.empty() && build_cut(rest, serial, plan, false);
 }
 
-// What this write puts anew must leave the strays with it: a later write would erase the new entry. Returns how many.
-std::size_t PartitionEngine::bring_replaced_forward() {
+// What this write puts anew must leave the strays with it, for a later write would erase the new entry, and so must what
+// misleads. Returns how many these are.
+std::size_t PartitionEngine::bring_forward() {
   std::vector<Stray> others;
-  std::size_t replaced = 0;
+  std::size_t now = 0;
   for (Stray& stray : strays_) {
-    if (!replaced_in_cut(stray.entry))
+    if (!replaced_in_cut(stray.entry) && !misleads(stray.entry))
       others.push_back(std::move(stray));
-    else if (Stray& place = strays_[replaced++]; &place != &stray)
+    else if (Stray& place = strays_[now++]; &place != &stray)
       place = std::move(stray);
   }
-  std::ranges::move(others, strays_.begin() + static_cast<std::ptrdiff_t>(replaced));
-  return replaced;
+  std::ranges::move(others, strays_.begin() + static_cast<std::ptrdiff_t>(now));
+  return now;
+}
+
+// Left where it is, the next owner would take it for the beginning of a lane, and repeat what the lane has behind it.
+bool PartitionEngine::misleads(const JournalEntry& stray) const {
+  if (const auto* h = std::get_if<HeadEntry>(&stray)) return h->from < cut_->high;
+  const auto* m = std::get_if<MessageEntry>(&stray);
+  return m != nullptr && !m->done && m->offset >= cut_->low && m->offset < cut_->high;
 }
 
 // This very write puts an entry under the same key: erasing the old one would take the new one with it.

@@ -116,7 +116,7 @@ Instant PartitionEngine::next_wakeup() const {
     if (evict_again_ > shared_.now.steady) at = std::min(at, evict_again_);
     if (!wanting_.empty() && !sweeping_) at = std::min(at, std::max(sweep_retry_at_, shared_.now.steady + Duration(1)));
   }
-  if (phase_ == Phase::kDraining) at = std::min(at, drain_until_);
+  if (phase_ == Phase::kDraining || waits_for_orphans()) at = std::min(at, drain_until_);
   if (last_write_waits()) at = std::min(at, drain_until_ + kLastWrite);
   return at;
 }

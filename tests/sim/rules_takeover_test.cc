@@ -154,6 +154,75 @@ TEST(Rules, ADoneEntryOfADeletedTopicDoesNotFinishTheRecordThatHasItsOffsetNow) 
   expect_rule(recreated_topic_done, {Mutant::kEntryTimestampIgnored});
 }
 
+// An entry of a deleted topic is found to be stale while the journal takes nothing. If a commit passed it, the next owner
+// would take it for the beginning of its lane and repeat what that has behind it, a letter among them.
+TEST(Rules, NoCommitPassesAStaleEntryThatTheJournalDoesNotLetGo) {
+  Rig rig;
+  rig.engine.metadata_limit = Rig::room_for_heads(0);
+  rig.produce_all({"blocker", "k"});
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1}); }));
+  first.fails(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(1); }));
+  rig.crash(first);
+  rig.cluster.recreate("src");
+  rig.wind(Duration(5000));
+  rig.produce_all({"blocker", "k", "k"});
+  rig.cluster.deny("src.parked.g", true);
+
+  rig.engine.metadata_limit = Rig::room_for_heads(4);
+  Worker& second = rig.start("b");
+  ASSERT_TRUE(rig.wind_until([&] { return second.at_all({0, 1}); }));
+  second.done(1);
+  ASSERT_TRUE(rig.until_at(second, 2));
+  second.reject(2);
+  rig.wind(Duration(20000));
+  ASSERT_TRUE(rig.has_parked(1)) << "it is still there";
+  EXPECT_TRUE(rig.letters.empty());
+  EXPECT_EQ(rig.metadata().metadata.high, Offset(0));
+  rig.cluster.deny("src.parked.g", false);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.letters.size() == 1; }));
+  EXPECT_FALSE(rig.has_parked(1));
+  rig.crash(second);
+
+  Worker& third = rig.start("c");
+  ASSERT_TRUE(rig.until_at(third, 0));
+  third.done(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  EXPECT_EQ(rig.runs_of(2), 1U);
+  EXPECT_EQ(rig.letters.size(), 1U);
+}
+
+// The new topic has grown as long as the old one was, so that what was committed is believed. The entry's number is
+// another lane's message now, and that lane is open too: one of the two runs it.
+TEST(Rules, AStaleEntryLeavesTheRecordThatHasItsOffsetToItsOwnLane) {
+  Rig rig;
+  rig.produce_all({"k", "other", "other"});
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1}); }));
+  first.done(1);
+  ASSERT_TRUE(rig.until_at(first, 2));
+  first.fails(2);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(2) && rig.metadata().metadata.heads.size() == 1; }));
+  rig.crash(first);
+  rig.cluster.recreate("src");
+  rig.wind(Duration(5000));
+  rig.produce_all({"k", "other", "k"});
+
+  Worker& second = rig.start("b");
+  ASSERT_TRUE(rig.until_at(second, 0));
+  rig.wind(Duration(30000));
+  EXPECT_EQ(second.at(2), nullptr) << "beside the message before it in its lane";
+  EXPECT_TRUE(rig.alarmed(AlarmType::kStaleEntry));
+  second.done(0);
+  ASSERT_TRUE(rig.until_at(second, 2));
+  second.done(2);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(3); }));
+  rig.wind(Duration(2000));
+  EXPECT_EQ(rig.runs_of(2), 2U);  // once of each topic
+  EXPECT_TRUE(rig.journal().empty());
+}
+
 // A tool that moves the offset but copies the text beside it would move H too.
 TEST(Rules, MetadataBesideAnotherOffsetIsNotBelieved) {
   Rig rig;
@@ -207,6 +276,26 @@ TEST(Rules, ATopicMadeAnewUnderARunningWorkerIsTakenOverAgain) {
   worker.done(0);
   EXPECT_TRUE(rig.wind_until([&] { return rig.low() == Offset(1); }));
   rig.stop(worker);
+}
+
+// It is given away before it has begun anew: a handler of its earlier life is still at work.
+TEST(Rules, APartitionThatIsAboutToBeginAnewWaitsForItsHandlersBeforeItIsHandedOver) {
+  Rig rig;
+  rig.produce_all({"a", "b", "c"});
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  first.done(0);
+  first.done(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  rig.cluster.recreate("src");
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kOffsetReset); }));
+  ASSERT_NE(first.partition(), nullptr);
+  ASSERT_NE(first.partition()->phase(), Phase::kRunning);
+  first.begin_stop();
+  rig.wind(Duration(5000));
+  EXPECT_NE(first.partition(), nullptr) << "its handler is at work";
+  first.done(2);
+  EXPECT_TRUE(rig.wind_until([&] { return !first.up() || first.partition() == nullptr; }, Duration(1000)));
 }
 
 // Names of different lengths and no room kept for the longer one: hints are left out rather than the claim.
