@@ -141,7 +141,7 @@ bool PartitionEngine::wants_write(Instant& at) const {
 
 // Stop handing out work; wait for what runs, but not for ever.
 void PartitionEngine::drain() {
-  if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing) return;
+  if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing || waits_for_orphans()) return;
   handing_over_ = true;
   drain_until_ = shared_.now.steady + shared_.config.drain;
   if (phase_ == Phase::kClaiming && cut_) return;  // our name may be there in a moment, and must not stay

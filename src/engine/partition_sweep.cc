@@ -399,12 +399,12 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   if (in_its_own_lane(e, r)) {
     shared_.free_slot(r.slot);
     give_reserve_back();
-    if (has_live(e)) strays_.push_back({entry_of(e), facts_[e.facts].live});
     shared_.alarm(AlarmType::kStaleEntry, ref_, e.offset);
     ++shared_.counters.stale_entries;
     if (e.flags & kUnread) {
-      finish(i, Fate::kSkip);  // the write in flight may carry an entry for it, which must then be ended
+      finish(i, Fate::kSkip);  // ends its entry, also one that the write in flight carries
     } else {
+      if (has_live(e)) strays_.push_back({entry_of(e), facts_[e.facts].live});
       drop_facts(e);
       e.state = State::kFinished;
       e.flags |= kCounted;

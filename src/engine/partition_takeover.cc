@@ -362,6 +362,7 @@ void PartitionEngine::restart() {
   if (runs_ > 0) shared_.out->others.push_back(ForgetRuns{ref_});
   forget_live();
   shared_.guard.probe_gone();  // if it was one of ours, nobody will answer it
+  shared_.guard.forget(ref_);
   found_ = {};
   found_offset_.reset();
   phase_ = Phase::kReadStable;

@@ -206,7 +206,8 @@ void World::end_message(Process& p, std::uint64_t number) {
     complete(p, number, r.at, std::move(d));
     return;
   }
-  if (r.at + 1 < r.messages.size() && !random_.chance(10) && p.pump->where(r.run.token.ref) != nullptr) {
+  if (r.at + 1 < r.messages.size() && !random_.chance(10) && p.pump->where(r.run.token.ref) != nullptr &&
+      !r.left_behind) {
     ++r.at;
     next_message(p, number);
     return;

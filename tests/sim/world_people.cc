@@ -261,7 +261,8 @@ void World::ask_why() {
 
 // Nobody stands still without a reason that people are told.
 void World::look_for_standstill() {
-  constexpr Duration kStill(20000);
+  // A pass over a long log whose slices come late takes its time.
+  const Duration still(options_.has(Fault::kCrowd) && options_.has(Fault::kLatency) ? 150000 : 20000);
   for (auto& p : processes_) {
     if (!p->pump || p->frozen || p->stopping) {
       p->standing.clear();
@@ -281,7 +282,7 @@ void World::look_for_standstill() {
       const auto why = explain(p->pump->engine(), ref, scheduler_.now());
       if (has_reason(*p, *partition, *why))
         last.since = now.since;
-      else if (now.since - last.since >= kStill)
+      else if (now.since - last.since >= still)
         checker_.fail("stands still without a reason: " + std::to_string(p->pump->where(ref)->partition.v) + ", " +
                       why->answer);
     }
