@@ -43,6 +43,11 @@ void Engine::maybe_write() {
     if (!d.suspended || d.probing || now < d.suspended_until) continue;
     d.probing = true;
     if (build_write(id)) return;
+    if (std::ranges::any_of(partitions_, [&](const auto& p) { return p.second->waits_for_journal_and(id); })) {
+      d.probing = false;  // it was not tried
+      d.suspended_until = now + kWriteRetryMax;
+      continue;
+    }
     // Nothing waits for it any more: it is as good as new.
     shared_.works(id);
     for (auto& [index, p] : partitions_) p->retry_blocked();

@@ -112,7 +112,7 @@ class Explainer {
   }
 
   std::string hand_over() const {
-    if (p_.phase_ == Phase::kDraining && p_.runs_ > 0) return "waits for running handlers";
+    if ((p_.phase_ == Phase::kDraining && p_.runs_ > 0) || p_.waits_for_orphans()) return "waits for running handlers";
     if (engine_.in_doubt()) return "waits until it is known whether a write was done, of which there was no answer";
     if (p_.cut_) return "waits for the answer to a write";
     if (engine_.writing()) return "waits for the answer to a write of other partitions";
@@ -122,8 +122,10 @@ class Explainer {
   Explanation partition() const {
     Explanation x{.answer = {}, .pinned_by = {}, .committed = p_.low_, .high = p_.high_, .frontier = p_.window_.end()};
     if (p_.phase_ != Phase::kRunning) {
-      x.answer = "the partition " + phase_text(p_.phase_);
-      if (p_.phase_ == Phase::kDraining || p_.phase_ == Phase::kReleasing) x.answer += ": " + hand_over();
+      const bool left_behind = p_.phase_ == Phase::kRefused && p_.handing_over();  // it was about to begin anew
+      x.answer = "the partition " + phase_text(left_behind ? Phase::kDraining : p_.phase_);
+      if (left_behind || p_.phase_ == Phase::kDraining || p_.phase_ == Phase::kReleasing)
+        x.answer += ": " + hand_over();
       return x;
     }
     std::size_t room = kPins;
@@ -151,11 +153,14 @@ class Explainer {
     std::ranges::sort(x.pinned_by, {}, &Pin::offset);
     if (x.pinned_by.size() > kPins) x.pinned_by.erase(x.pinned_by.begin() + kPins, x.pinned_by.end());
     if (x.pinned_by.empty()) {
-      x.answer = "nothing holds the commit: everything up to " + std::to_string(x.frontier.v) + " is finished";
+      x.answer = p_.waits_for_journal() ? "" : "nothing holds the commit: ";
+      x.answer += "everything up to " + std::to_string(x.frontier.v) + " is finished";
     } else {
       x.answer =
           sentence(x.pinned_by.front()) + "; it holds the commit at " + std::to_string(x.pinned_by.front().offset.v);
     }
+    if (p_.waits_for_journal())
+      x.answer += ". Nothing is committed: its journal must let go of entries first, and takes nothing";
     x.answer += intake();
     return x;
   }

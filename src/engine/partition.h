@@ -158,6 +158,9 @@ class PartitionEngine {
   PartitionRef ref() const { return ref_; }
   Phase phase() const { return phase_; }
   std::uint32_t runs() const { return runs_ + orphans_; }
+  bool waits_for_journal() const { return waits_for_journal_ && shared_.suspended(journal_destination()); }
+  // What would be tried there waits for the journal first.
+  bool waits_for_journal_and(DestinationId destination) const;
   bool has_cut() const { return cut_.has_value(); }
   const CutInFlight& cut() const { return *cut_; }
   bool ready() const { return !ready_.empty(); }
@@ -290,7 +293,7 @@ class PartitionEngine {
   void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan,
                 std::uint32_t cut_index);
   bool journal_rests() const;
-  bool without_done(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan);
+  bool without_journal(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan);
   bool replaced_in_cut(const JournalEntry& stray) const;
   bool misleads(const JournalEntry& stray) const;
   std::size_t bring_forward();
@@ -344,8 +347,9 @@ class PartitionEngine {
     JournalEntry entry;
     std::uint64_t mark;  // its fingerprint as it was written
   };
-  std::vector<Stray> strays_;  // in the journal, belong to nothing
-  bool emptied_ = false;       // people have emptied the metadata, and what they undid is still in the journal
+  std::vector<Stray> strays_;       // in the journal, belong to nothing
+  bool waits_for_journal_ = false;  // while it takes nothing, nothing is committed: the last cut itself needed it
+  bool emptied_ = false;            // people have emptied the metadata, and what they undid is still in the journal
 
   // live
   Slab<Entry> entries_;

@@ -1,4 +1,8 @@
 // Admission: a record from the live end of the log finds its lane, or is finished at once.
+//
+// The hard part is what does not come. A note is an entry of the journal whose record is still to be read. When reading
+// passes its offset and the record was not there, the entry must end (`drop_notes`): the next owner would begin a lane
+// at a message that does not exist, and repeat what the lane has behind it.
 #include <algorithm>
 
 #include "engine/mutants.h"
@@ -214,7 +218,9 @@ void PartitionEngine::update_intake() {
   if (phase_ == Phase::kRunning) {
     const Offset lowest = any_slow() ? std::min(window_.first_open(), lanes_[lowest_slow()].key) : window_.first_open();
     const bool many = waiting() >= c.max_parked;
-    const bool far = window_.end().v - lowest.v >= c.max_window || (half_over_ && any_slow());
+    // Where nothing can be committed, what is finished counts too: all of it would come again.
+    const Offset behind = waits_for_journal() ? std::min(lowest, high_) : lowest;
+    const bool far = window_.end().v - behind.v >= c.max_window || (half_over_ && any_slow());
     if (!shared_.room_for(c.max_bytes / 4) && shared_.now.steady >= evict_again_) {
       evict_held(shared_.bytes + shared_.reading - (c.max_bytes - c.max_bytes / 4));
       if (!shared_.room_for(c.max_bytes / 4))
@@ -224,7 +230,7 @@ void PartitionEngine::update_intake() {
     limit = many || far;
     if (limit && !at_limit_)
       shared_.alarm(many ? AlarmType::kLimitParked : AlarmType::kLimitWindow, ref_, lowest,
-                    many ? waiting() : static_cast<std::uint64_t>(window_.end().v - lowest.v));
+                    many ? waiting() : static_cast<std::uint64_t>(window_.end().v - behind.v));
   }
   at_limit_ = limit;
   const std::uint64_t bytes_limit = intake_open_ ? c.max_bytes : c.max_bytes - c.max_bytes / 4;

@@ -399,7 +399,9 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
       (items.empty() && !uses_journal && !dirty_ && !cut_->release) || (into_journal && !uses_journal);
   if (nothing_new || (uses_journal && journal_rests())) {
     plan.records.resize(plan_records);
-    return without_done(items, serial, plan);
+    if (!nothing_new) return without_journal(items, serial, plan);
+    revert_cut();
+    return false;
   }
   m.check = cut_->check;
   m.counters = counters_in_cut(m.high);
@@ -414,28 +416,30 @@ bool PartitionEngine::journal_rests() const {
   return at != shared_.destinations.end() && at->second.suspended && !at->second.probing;
 }
 
-// The cut cannot be written. Where that is because of verdicts that would be repeated without a `done` entry, and the
-// journal takes none now, these wait for it and the rest is written.
-bool PartitionEngine::without_done(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan) {
+// The cut needs the journal, which takes nothing now. Verdicts that would be repeated without a `done` entry wait for
+// it, and the rest is written. Where the cut itself needs it, all wait, and aside: there they keep nobody else from
+// memory or from a place in the write.
+bool PartitionEngine::without_journal(const std::vector<WriteItem>& items, WriteSerial serial, WritePlan& plan) {
   const std::vector<MessageEntry> done = cut_->done_puts;
-  const bool again = journal_rests() && !cut_->release && !done.empty();
+  const bool last = cut_->release;
   revert_cut();
-  if (!again) return false;
+  if (last) return false;
   std::vector<WriteItem> rest;
   for (const WriteItem& item : items) {
     pending_.pop_front();  // `revert_cut` has put them there, in their order
     const auto is_its = [&](const MessageEntry& m) { return m.offset == entries_[item.entry].offset; };
-    if (std::ranges::any_of(done, is_its))
+    if (done.empty() || std::ranges::any_of(done, is_its))
       blocked_.push_back(item.entry);
     else
       rest.push_back(item);
   }
   if (pending_.empty()) items_since_ = kNever;
+  if (done.empty()) waits_for_journal_ = true;
   return !rest.empty() && build_cut(rest, serial, plan, false);
 }
 
-// What this write puts anew must leave the strays with it, for a later write would erase the new entry, and so must what
-// misleads. Returns how many these are.
+// What this write puts anew must leave the strays with it, for a later write would erase the new entry, and so must
+// what misleads. Returns how many these are.
 std::size_t PartitionEngine::bring_forward() {
   std::vector<Stray> others;
   std::size_t now = 0;

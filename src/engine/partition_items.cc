@@ -67,6 +67,15 @@ void PartitionEngine::unblock() {
   for (const std::uint32_t i : blocked_) stuck_until_ = std::min(stuck_until_, facts_[entries_[i].facts].due_steady);
 }
 
+bool PartitionEngine::waits_for_journal_and(DestinationId destination) const {
+  if (destination.type == DestinationType::kJournal) return false;  // the journal itself waits for nobody
+  const auto goes_there = [&](std::uint32_t i) {
+    const Entry& e = entries_[i];
+    return destination_of(e) == destination || (also_outcome(e) && destination.type == DestinationType::kOutcomes);
+  };
+  return waits_for_journal() && std::ranges::any_of(blocked_, goes_there);
+}
+
 std::optional<WriteItem> PartitionEngine::choose_probe(DestinationId probe) {
   if (phase_ != Phase::kRunning && phase_ != Phase::kDraining) return std::nullopt;
   unblock();

@@ -1,4 +1,8 @@
 // Lanes, their lists and their place in the order; entries and their bytes.
+//
+// A fast lane (all of it in memory, nothing failed) has no place in any order: the window knows its offsets, and a
+// million of them cost nothing. A slow one has: in `listed_` where the journal has an entry of its first message, so
+// that no cut needs to list it, else in `order_`. `place` puts it where it belongs after every change.
 #include <algorithm>
 
 #include "engine/partition.h"

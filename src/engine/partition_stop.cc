@@ -1,4 +1,7 @@
 // Time passing, what retention is about to take, and the end: drain, release, loss.
+//
+// An end waits for handlers, then for one last write that takes everything along, and for neither of them for ever: the
+// next owner reads stable offsets, so it learns what was written and repeats the rest.
 #include <algorithm>
 
 #include "engine/mutants.h"
@@ -141,7 +144,7 @@ bool PartitionEngine::wants_write(Instant& at) const {
 
 // Stop handing out work; wait for what runs, but not for ever.
 void PartitionEngine::drain() {
-  if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing || waits_for_orphans()) return;
+  if (phase_ == Phase::kDraining || phase_ == Phase::kReleasing || (handing_over_ && waits_for_orphans())) return;
   handing_over_ = true;
   drain_until_ = shared_.now.steady + shared_.config.drain;
   if (phase_ == Phase::kClaiming && cut_) return;  // our name may be there in a moment, and must not stay
@@ -226,6 +229,7 @@ void PartitionEngine::forget_live() {
   after_.clear();
   pass_lanes_.clear();
   sweeping_ = lacks_room_ = false;
+  waits_for_journal_ = false;
   cut_.reset();
   orphans_ += std::exchange(runs_, 0);
   kept_ = 0;

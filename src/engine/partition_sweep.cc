@@ -321,8 +321,8 @@ void PartitionEngine::read_letter_again(std::uint32_t i) {
   advance(e.lane);
 }
 
-// An entry was opened by what metadata or journal say of its number, and they speak of an earlier topic. The record that
-// has this number now belongs to a lane that is open too and has it, or will: two would run it.
+// An entry was opened by what metadata or journal say of its number, and they speak of an earlier topic. The record
+// that has this number now belongs to a lane that is open too and has it, or will: two would run it.
 bool PartitionEngine::in_its_own_lane(const Entry& e, const RecordRef& r) const {
   const LaneState& here = lanes_[e.lane];
   const bool told = e.size == 0 && (e.flags & kUnread || e.timestamp != r.timestamp);

@@ -1,4 +1,7 @@
 // What the answer to a write means: the cut becomes the truth, or nothing happened.
+//
+// The live state has gone on since the cut was made. So what the cut said is applied, not what is now; and what it took
+// back stands at the front of `pending_` again, in its order.
 #include <algorithm>
 
 #include "engine/mutants.h"
@@ -53,6 +56,7 @@ void PartitionEngine::apply_cut() {
   strays_.erase(strays_.begin(), strays_.begin() + static_cast<std::ptrdiff_t>(cut.strays));
   if (cut.more) dirty_ = true;
   emptied_ = false;
+  waits_for_journal_ = false;
   // A death that was told late, of a message that was over by then.
   for (auto at = obituaries_.begin(); at != obituaries_.end() && at->first < low_; at = obituaries_.erase(at)) {
     for (const Obituary& o : at->second) add_stray(o);

@@ -17,10 +17,10 @@ constexpr std::size_t kMaxTasks = 1000;
 
 PartitionStatus partition_status(const PartitionEngine& p, const TopicPartition& tp) {
   PartitionStatus part{.tp = tp, .state = {}, .committed = p.committed(), .frontier = p.frontier(), .log_end = {}};
-  part.state = p.phase() == Phase::kRunning                                      ? "running"
-               : p.phase() == Phase::kRefused                                    ? "refused"
-               : p.phase() == Phase::kDraining || p.phase() == Phase::kReleasing ? "handing over"
-                                                                                 : "taking over";
+  part.state = p.phase() == Phase::kRunning                        ? "running"
+               : p.phase() == Phase::kRefused && !p.handing_over() ? "refused"
+               : p.handing_over()                                  ? "handing over"
+                                                                   : "taking over";
   part.parked = p.parked();
   part.held = p.held();
   part.in_memory = p.in_memory();

@@ -1,4 +1,6 @@
 // What the next owner may believe: failed checks, old journals, moved offsets, changed settings.
+#include "codec/lane.h"
+#include "engine/explain.h"
 #include "tests/sim/rules.h"
 
 namespace bartleby::sim {
@@ -154,8 +156,8 @@ TEST(Rules, ADoneEntryOfADeletedTopicDoesNotFinishTheRecordThatHasItsOffsetNow) 
   expect_rule(recreated_topic_done, {Mutant::kEntryTimestampIgnored});
 }
 
-// An entry of a deleted topic is found to be stale while the journal takes nothing. If a commit passed it, the next owner
-// would take it for the beginning of its lane and repeat what that has behind it, a letter among them.
+// An entry of a deleted topic is found to be stale while the journal takes nothing. If a commit passed it, the next
+// owner would take it for the beginning of its lane and repeat what that has behind it, a letter among them.
 TEST(Rules, NoCommitPassesAStaleEntryThatTheJournalDoesNotLetGo) {
   Rig rig;
   rig.engine.metadata_limit = Rig::room_for_heads(0);
@@ -296,6 +298,79 @@ TEST(Rules, APartitionThatIsAboutToBeginAnewWaitsForItsHandlersBeforeItIsHandedO
   EXPECT_NE(first.partition(), nullptr) << "its handler is at work";
   first.done(2);
   EXPECT_TRUE(rig.wind_until([&] { return !first.up() || first.partition() == nullptr; }, Duration(1000)));
+}
+
+// Somebody else's metadata is there when it begins anew, so it is left alone; the handler of its earlier life hangs.
+TEST(Rules, APartitionThatIsLeftAloneWaitsForItsHandlersNoLongerThanAnyOther) {
+  Rig rig;
+  rig.produce_all({"a", "b", "c"});
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.wind_until([&] { return first.at_all({0, 1, 2}); }));
+  first.done(0);
+  first.done(1);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  rig.cluster.recreate("src");
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kOffsetReset); }));
+  rig.cluster.set_offset("g", kPartition, Offset(0), "of another tool");
+  ASSERT_TRUE(rig.wind_until([&] { return rig.alarmed(AlarmType::kForeignMetadata); }));
+  first.begin_stop();
+  rig.wind(Duration(5000));
+  ASSERT_NE(first.partition(), nullptr) << "its handler is at work";
+  EXPECT_EQ(explain(first.engine(), first.partition()->ref(), rig.scheduler.now())->answer,
+            "the partition is being handed over: waits for running handlers");
+  EXPECT_TRUE(rig.wind_until([&] { return !first.up() || first.partition() == nullptr; }, rig.engine.drain));
+}
+
+// A head that a failed check has made worthless lies in a journal that takes nothing: nothing can be committed. What is
+// finished meanwhile would all come again, so it is bounded; letters keep nobody else from memory.
+TEST(Rules, WhatIsFinishedWhileTheJournalHoldsUpEveryCommitIsBounded) {
+  Rig rig;
+  rig.engine.max_window = 20;
+  rig.produce("a");
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.until_at(first, 0));
+  first.done(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.low() == Offset(1); }));
+  rig.crash(first);
+  rig.write_journal(HeadEntry{lane_of("gone"), Offset(0)});
+  rig.cluster.deny("src.parked.g", true);
+  Worker& second = rig.start("b");
+  const auto all_end = [&] {
+    while (!second.running().empty()) {
+      const std::int64_t offset = second.running().front().offset;
+      if (offset % 7 == 0)
+        second.reject(offset);
+      else
+        second.done(offset);
+    }
+  };
+  const auto runs = [&] { return second.partition() != nullptr && second.partition()->phase() == Phase::kRunning; };
+  ASSERT_TRUE(rig.wind_until(runs));
+  for (int i = 0; i < 60; ++i) {
+    rig.produce("k" + std::to_string(i));
+    rig.wind(Duration(100));
+    all_end();
+  }
+  EXPECT_TRUE(rig.alarmed(AlarmType::kJournalDiffers));
+  EXPECT_TRUE(rig.alarmed(AlarmType::kLimitWindow));
+  EXPECT_EQ(rig.low(), Offset(1));
+  ASSERT_NE(second.partition(), nullptr);
+  EXPECT_EQ(second.partition()->frontier(), Offset(1 + 20));
+  const std::string answer = explain(second.engine(), second.partition()->ref(), rig.scheduler.now())->answer;
+  EXPECT_NE(
+      answer.find(". Nothing is committed: its journal must let go of entries first, and takes nothing. Intake is "),
+      std::string::npos)
+      << answer;
+  EXPECT_TRUE(rig.letters.empty());
+
+  rig.cluster.deny("src.parked.g", false);
+  for (int i = 0; i < 300 && rig.low() < Offset(61); ++i) {
+    rig.wind(Duration(1000));
+    all_end();
+  }
+  EXPECT_EQ(rig.low(), Offset(61));
+  EXPECT_EQ(rig.letters.size(), 8U);
+  EXPECT_TRUE(rig.journal().empty());
 }
 
 // Names of different lengths and no room kept for the longer one: hints are left out rather than the claim.
