@@ -163,18 +163,20 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
     }
   }
   if (const auto first = first_offsets(*offsets, ranges, start); !first.empty()) {
-    // Told, and loudly where the group has begun before: its offsets have expired or were deleted, and what it has done
-    // is not known any more.
-    for (const auto& [topic, again] : begun_before(broker_, sources_, first)) {
-      if (again) count(AlarmType::kOffsetReset);
-      log_.write(again ? LogLevel::kError : LogLevel::kInfo, again ? "offsets_gone" : "group_begins",
-                 {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
-    }
+    // Asked before the commit: whoever joins after it writes to the journals.
+    const auto begun = begun_before(broker_, sources_, first);
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;
     if (!committed)
       return trouble("waits for the member that commits where the group begins", committed.error()), false;
+    // Told once, when it is so, and loudly where the group has begun before: its offsets have expired or were deleted,
+    // and what it has done is not known any more.
+    for (const auto& [topic, again] : begun) {
+      if (again) count(AlarmType::kOffsetReset);
+      log_.write(again ? LogLevel::kError : LogLevel::kInfo, again ? "offsets_gone" : "group_begins",
+                 {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
+    }
   }
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 
 #include "adapters/broker/embedded/embedded_broker.h"
@@ -31,6 +32,7 @@ class WorkerTest : public testing::Test {
     spec.topics = {"orders"};
     spec.journal = "notes.{topic}";
     spec.handlers = {std::move(handler)};
+    spec.may_begin = may_begin_;
     worker_ = std::make_shared<Worker>(std::move(spec), *broker_, clock_, log_, std::move(broken));
     ASSERT_TRUE(await([&] { return broker_->describe("notes.orders").has_value(); }));
   }
@@ -48,6 +50,7 @@ class WorkerTest : public testing::Test {
   std::unique_ptr<embedded::EmbeddedBroker> broker_;
   SystemClock clock_;
   Log log_{LogFormat::kText, LogLevel::kError};
+  std::function<Result<void>()> may_begin_;
   std::shared_ptr<Worker> worker_;
 };
 
@@ -70,6 +73,26 @@ TEST_F(WorkerTest, WhatIsEmittedIntoAJournalIsRefusedAndNothingIsWrittenThere) {
   for (const ParkedMessage& message : parked) EXPECT_EQ(message.error.type, "EmitRefused");
   EXPECT_FALSE(broker_->describe("bartleby.outcomes"));
   EXPECT_FALSE(broker_->describe("others.parked.billing"));
+}
+
+// As in a rolling restart that adds a topic: while members are there, only they may commit for the group.
+TEST_F(WorkerTest, OffsetsThatAreGoneAreToldOnceAndNotBeforeTheGroupHasBegunAnew) {
+  TopicSpec source, journal;
+  source.name = "orders";
+  journal.name = "notes.orders";
+  journal.compacted = true;
+  ASSERT_TRUE(broker_->ensure_topics({source, journal}));
+  ASSERT_TRUE(broker_->produce({{"notes.orders", Partition(0), "m/0", "{}", {}}}));
+  auto other = broker_->join({"billing", {"orders"}, "billing-0"});
+  ASSERT_TRUE(other);
+  std::atomic<int> tries{0};
+  may_begin_ = [&] { return ++tries, Result<void>(); };
+  start(std::make_shared<PooledHandler>(InProcess{}, [](const Message&, Attempt&) { return done(); }, 1));
+  ASSERT_TRUE(await([&] { return tries.load() > 2; }));
+  EXPECT_EQ(worker_->alarms(AlarmType::kOffsetReset), 0U);
+  (*other)->leave();
+  ASSERT_TRUE(await([&] { return worker_->alarms(AlarmType::kOffsetReset) > 0; }));
+  EXPECT_EQ(worker_->alarms(AlarmType::kOffsetReset), 1U);
 }
 
 TEST_F(WorkerTest, ADlqThatRefusesALetterIsNamedUntilItTakesIt) {
