@@ -9,7 +9,8 @@
 namespace bartleby {
 namespace {
 
-constexpr Duration kEndsLimit{1000};  // for the ends of all dlqs together
+constexpr Duration kEndsLimit{1000};                     // for the ends of all dlqs together
+constexpr std::string_view kWithoutIds = "without-ids";  // noted of logs whose broker tells none, and no id of any
 
 }  // namespace
 
@@ -137,10 +138,14 @@ void IntakeRunner::find_dlqs(std::vector<IntakeEvent>& events) {
   }
 }
 
-// Before anything of a dlq is read: what was read of an unknown log could not be told from another one's later.
+// Before anything of a dlq is read: what was read of an unknown log could not be told from another one's later. Where
+// topics have no ids, that is what is noted: a position from there is none in a log of another broker.
 Result<void> IntakeRunner::read_ids(const std::vector<TopicSpec>& dlqs) {
   auto* broker = dynamic_cast<TopicIds*>(&broker_);
-  if (broker == nullptr) return {};
+  if (broker == nullptr) {
+    for (const TopicSpec& dlq : dlqs) ids_[dlq.name] = kWithoutIds;
+    return {};
+  }
   std::vector<std::string> names;
   for (const TopicSpec& dlq : dlqs) names.push_back(dlq.name);
   auto ids = broker->topic_ids(names);
@@ -222,10 +227,11 @@ void IntakeRunner::tell_anew(const IntakeBatch& batch) {
   if (!batch.before) return;
   const bool another = !batch.before->log_id.empty() && batch.before->log_id != batch.after.log_id;
   if (!another && batch.after.done_to >= batch.before->done_to) return;
-  log_.warning("dlq_made_anew", {{"dlq", batch.dlq.topic},
-                                 {"partition", batch.dlq.partition.v},
-                                 {"taken_in_to", batch.before->done_to.v},
-                                 {"why", "it was deleted and made anew; it is read from its beginning"}});
+  log_.warning("dlq_made_anew",
+               {{"dlq", batch.dlq.topic},
+                {"partition", batch.dlq.partition.v},
+                {"taken_in_to", batch.before->done_to.v},
+                {"why", "it was deleted and made anew, or lies on another broker; it is read from its beginning"}});
 }
 
 IntakeEvent IntakeRunner::carry_out(StoreBatch& command) {

@@ -94,7 +94,7 @@ class IntakeRunner {
   Intake intake_;
   Instant next_discovery_{};
   std::map<std::string, DlqClass> known_;                         // as they are stored
-  std::map<std::string, std::string> ids_;                        // of dlqs, where the broker tells them
+  std::map<std::string, std::string> ids_;                        // of dlqs; or that the broker tells none
   std::map<TopicPartition, std::pair<Offset, Offset>> read_out_;  // ranges of those that were read to their end
   std::vector<IntakeEvent> events_;
   std::map<TopicPartition, Offset> to_show_;        // positions that their groups do not show yet

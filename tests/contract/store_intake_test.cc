@@ -1,5 +1,6 @@
 // What keeps letters from being taken in, as the runner of intake tells it: for as long as it lasts, and no longer.
 #include "office/intake_runner.h"
+#include "office/sql.h"
 #include "ports/topic_ids.h"
 #include "tests/contract/store_operations.h"
 
@@ -155,6 +156,56 @@ TEST_P(StoreOperations, ADlqThatWasMadeAnewAndIsAsLongAsBeforeIsTakenInFromItsBe
   EXPECT_EQ(number("SELECT count(*) FROM letters"), 2);
   EXPECT_EQ(number("SELECT count(*) FROM cursors WHERE log_id = 'second' AND next = 1"), 1);
   EXPECT_NE(logged.find("dlq_made_anew dlq=orders.dlq partition=0 taken_in_to=1"), std::string::npos) << logged;
+}
+
+TEST_P(StoreOperations, APositionFromABrokerWithoutIdsIsNoneInTheLogOfAnother) {
+  std::string logged;
+  Log log(LogFormat::kText, LogLevel::kInfo, [&](std::string_view line) { logged += line; });
+  DyingBroker embedded(cluster_);
+  Named kafka(cluster_);
+  const auto send = [&](const std::string& value) {
+    ASSERT_TRUE(cluster_.produce({{"orders.dlq", Partition(0), "k", value, {}}}));
+  };
+  const auto take_in = [&](Broker& broker) {
+    IntakeRunner(broker, store(), log, clock_, TroubledIntake::options()).run_until_idle();
+  };
+  ensure("orders.dlq", 1);
+  send("on the one");
+  take_in(embedded);
+  take_in(embedded);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
+  for (const auto& [broker, word] : {std::pair<Broker*, std::string>(&kafka, "on the other"), {&embedded, "back"}}) {
+    cluster_.recreate("orders.dlq");
+    scheduler_.run_for(Duration(1000));
+    send(word + ", below the position");
+    send(word + ", above it");
+    EXPECT_EQ(logged.find("dlq_made_anew"), std::string::npos) << logged;
+    take_in(*broker);
+    EXPECT_NE(logged.find("dlq_made_anew dlq=orders.dlq partition=0"), std::string::npos) << logged;
+    logged.clear();
+  }
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 5);
+}
+
+// Before positions had one: whether it is of this log is not known, and what was purged must not come back.
+TEST_P(StoreOperations, APositionThatIsKnownOfNoLogIsBelieved) {
+  ensure("orders.dlq", 1);
+  DyingBroker embedded(cluster_);
+  Named kafka(cluster_);
+  const auto take_in = [&](Broker& broker) {
+    IntakeRunner(broker, store(), log_, clock_, TroubledIntake::options()).run_until_idle();
+  };
+  ASSERT_TRUE(cluster_.produce({{"orders.dlq", Partition(0), "k", "purged", {}}}));
+  take_in(embedded);
+  for (Broker* broker : {static_cast<Broker*>(&kafka), static_cast<Broker*>(&embedded)}) {
+    EXPECT_TRUE(store().write([](Connection& connection) -> Result<void> {
+      BARTLEBY_TRY(sql::execute(connection, "UPDATE cursors SET log_id = ''"));
+      return sql::execute(connection, "UPDATE letters SET id = 'forgotten'");
+    }));
+    take_in(*broker);
+    EXPECT_EQ(number("SELECT count(*) FROM letters"), 1);
+    EXPECT_EQ(number("SELECT count(*) FROM cursors WHERE log_id = '' OR next <> 1"), 0);
+  }
 }
 
 TEST_P(StoreOperations, NothingIsTakenInBeforeItIsKnownOfWhichLogItIs) {
