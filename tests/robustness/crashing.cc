@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -48,6 +52,17 @@ bartleby::Outcome handle(const bartleby::Message& message, bartleby::Attempt&) {
   return bartleby::done();
 }
 
+// Says so where one is handled that comes before what this process has handled of its key.
+void look_at_order(const bartleby::Message& message) {
+  static std::mutex mutex;
+  static std::map<std::string, int> handled;
+  const int number = std::atoi(std::string(message.value().substr(1)).c_str());
+  const std::lock_guard lock(mutex);
+  const auto [last, first] = handled.try_emplace(std::string(message.key()), number);
+  if (!first && number < last->second) std::fprintf(stderr, "disorder: m%d after m%d\n", number, last->second);
+  last->second = number;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -58,8 +73,9 @@ int main(int argc, char** argv) {
     return bartleby::done();
   });
   program.handle("orders", handle);
-  // Nothing but the first message fails, once.
+  // Nothing but the first message fails, once. Numbers of a key must grow.
   program.handle("quick", [](const bartleby::Message& message, bartleby::Attempt& attempt) {
+    look_at_order(message);
     if (message.value() == "m0" && attempt.number() == 1) return bartleby::retry("Not yet", "the first one");
     return bartleby::done();
   });
