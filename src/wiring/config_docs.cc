@@ -50,6 +50,20 @@ away. Where one of several alternatives is said (`max_retries` or `max_attempts`
 `match` compares as text: JSON strings by their content, numbers and true or false as they are written. Of the cases
 the first that matches decides.
 
+## A Kafka that wants to know who comes
+
+Properties of librdkafka go through as they are, here SASL over TLS; for a certificate instead of a password,
+`security.protocol: SSL` with `ssl.certificate.location` and `ssl.key.location`:
+
+```yaml
+brokers:
+  main:
+    kafka:
+      bootstrap: "kafka-1:9093,kafka-2:9093"
+      properties: {security.protocol: SASL_SSL, sasl.mechanism: SCRAM-SHA-512, ssl.ca.location: /etc/kafka/ca.pem,
+                   sasl.username: bartleby, sasl.password: "${file:/run/secrets/kafka}"}
+```
+
 ## Reading it again
 
 On SIGHUP the file is read again; with a mistake in it the old configuration stays. The column "A change" says what
