@@ -445,22 +445,23 @@ Result<Operation> plan_operation(Store& store, const OperationRequest& request, 
   return std::move(*made);
 }
 
-Result<std::int64_t> expire_plans(Store& store, Timestamp now) {
-  std::int64_t expired = 0;
+// One, in a transaction of its own: it may have a million items, and intake and replays wait meanwhile.
+Result<bool> expire_plan(Store& store, Timestamp now) {
+  bool expired = false;
   const auto written = store.write([&](Connection& connection) -> Result<void> {
-    std::vector<std::int64_t> old;
-    BARTLEBY_TRY(sql::each(
-        connection, "SELECT seq FROM operations WHERE state IN ($1, $2) AND created_at < $3",
-        [&](Rows& row) { old.push_back(row.integer(0)); }, static_cast<int>(OperationState::kPlanned),
-        static_cast<int>(OperationState::kAwaitingApproval), ms(now - kPlanLives)));
-    for (const std::int64_t seq : old) {
-      auto operation = operation_by_number(connection, seq);
-      if (!operation) return std::unexpected(operation.error());
-      const auto moved = move_operation(connection, **operation, OperationCause::kCancel, {"office", "", ""},
-                                        "nobody started it within a day", now);
-      if (!moved) return std::unexpected(moved.error());
-      expired += *moved ? 1 : 0;
-    }
+    expired = false;
+    const auto seq = sql::one(
+        connection, "SELECT seq FROM operations WHERE state IN ($1, $2) AND created_at < $3 LIMIT 1",
+        [](Rows& row) { return row.integer(0); }, static_cast<int>(OperationState::kPlanned),
+        static_cast<int>(OperationState::kAwaitingApproval), ms(now - kPlanLives));
+    if (!seq) return std::unexpected(seq.error());
+    if (!*seq) return {};
+    auto operation = operation_by_number(connection, **seq);
+    if (!operation) return std::unexpected(operation.error());
+    const auto moved = move_operation(connection, **operation, OperationCause::kCancel, {"office", "", ""},
+                                      "nobody started it within a day", now);
+    if (!moved) return std::unexpected(moved.error());
+    expired = *moved;
     return {};
   });
   if (!written) return std::unexpected(written.error());

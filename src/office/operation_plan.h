@@ -71,7 +71,7 @@ struct PlanLimits {
 Result<Operation> plan_operation(Store& store, const OperationRequest& request, const PlanSources& from,
                                  const PlanLimits& limits, const std::string& id, const Actor& actor, Timestamp now);
 
-// Plans that nobody started within a day are cancelled. Answers with how many.
-Result<std::int64_t> expire_plans(Store& store, Timestamp now);
+// A plan that nobody started within a day is cancelled: one of them. False: there was none.
+Result<bool> expire_plan(Store& store, Timestamp now);
 
 }  // namespace bartleby

@@ -145,8 +145,12 @@ bool OperationRunner::round() {
   }
   if (now.steady >= next_expiry_) {
     next_expiry_ = now.steady + options_.expire;
-    if (const auto expired = expire_plans(store_, now.wall); !expired)
-      log_.warning("plans_not_expired", {{"why", expired.error().message}});
+    const auto expired = expire_plan(store_, now.wall);
+    if (!expired) log_.warning("plans_not_expired", {{"why", expired.error().message}});
+    if (expired.value_or(false)) {  // the next one after this round, so that operations go on in between
+      next_expiry_ = now.steady;
+      busy = true;
+    }
   }
   for (auto& [seq, one] : running_) {
     const auto command = one.run.step(std::exchange(one.answer, std::nullopt), clock_.now());

@@ -439,12 +439,40 @@ TEST_P(StoreOperations, AnEditIsShownAppliedAndLeftOutWhereItDoesNotFit) {
 TEST_P(StoreOperations, APlanIsGoodForADay) {
   letters(1);
   const Operation planned = plan(request(OperationKind::kReplay));
-  ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(23)).value(), 0);
-  ASSERT_EQ(expire_plans(store(), clock_.now().wall + std::chrono::hours(25)).value(), 1);
+  ASSERT_FALSE(expire_plan(store(), clock_.now().wall + std::chrono::hours(23)).value());
+  ASSERT_TRUE(expire_plan(store(), clock_.now().wall + std::chrono::hours(25)).value());
   EXPECT_EQ(operations().start(planned.id, kAnn)->result, OperationChange::kWrongState);
   const Operation expired = *operations().get(planned.id).value();
   EXPECT_EQ(expired.note, "nobody started it within a day");
   EXPECT_EQ(expired.with(ItemResult::kSkipped), 1);
+}
+
+TEST_P(StoreOperations, PlansExpireOneInATransaction) {
+  letters(3);
+  const Operation first = plan(request(OperationKind::kReplay));
+  const Operation second = plan(request(OperationKind::kDiscard));
+  const auto cancelled = [&] { return number("SELECT count(*) FROM operations WHERE state = 6"); };
+  const Timestamp later = clock_.now().wall + std::chrono::hours(25);
+  EXPECT_TRUE(expire_plan(store(), later).value());
+  EXPECT_EQ(cancelled(), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM operation_items WHERE note = 'cancelled'"), 3) << "those of one plan";
+  expect_counts_are_exact();
+  EXPECT_TRUE(expire_plan(store(), later).value());
+  EXPECT_FALSE(expire_plan(store(), later).value());
+  for (const std::string& id : {first.id, second.id})
+    EXPECT_EQ(operations().get(id).value()->state, OperationState::kCancelled);
+  expect_counts_are_exact();
+}
+
+// The runner goes on until none is left, without waiting for its next time.
+TEST_P(StoreOperations, ARunnerExpiresAllPlansThatAreOld) {
+  letters(2);
+  const Operation first = plan(request(OperationKind::kReplay));
+  const Operation second = plan(request(OperationKind::kDiscard));
+  clock_.passed += Duration(std::chrono::hours(25));
+  run(first);
+  for (const std::string& id : {first.id, second.id})
+    EXPECT_EQ(operations().get(id).value()->state, OperationState::kCancelled);
 }
 
 }  // namespace
