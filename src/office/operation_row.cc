@@ -1,5 +1,8 @@
 #include "office/operation_row.h"
 
+#include <algorithm>
+#include <functional>
+#include <set>
 #include <sstream>
 
 #include "codec/operation_text.h"
@@ -106,14 +109,20 @@ Result<std::optional<Operation>> operation_by_number(Connection& connection, std
   return whole(connection, sql::one(connection, BARTLEBY_OPERATION " WHERE seq = $1", read_row, seq));
 }
 
+// One statement for each state, merged here: each walks its index from `before` on.
 Result<std::vector<Operation>> operation_page(Connection& connection, const std::vector<OperationState>& states,
                                               std::optional<std::int64_t> before, std::size_t limit) {
-  std::uint32_t wanted = 0;
-  for (const OperationState state : states) wanted |= 1U << static_cast<unsigned>(state);
   std::vector<Row> rows;
-  BARTLEBY_TRY(sql::each(
-      connection, BARTLEBY_OPERATION " WHERE seq < $1 AND ($2 = 0 OR ($2 >> state) & 1 = 1) ORDER BY seq DESC LIMIT $3",
-      [&](Rows& row) { rows.push_back(read_row(row)); }, before.value_or(INT64_MAX), wanted, limit));
+  const auto take = [&](Rows& row) { rows.push_back(read_row(row)); };
+  const std::int64_t below = before.value_or(INT64_MAX);
+  if (states.empty())
+    BARTLEBY_TRY(
+        sql::each(connection, BARTLEBY_OPERATION " WHERE seq < $1 ORDER BY seq DESC LIMIT $2", take, below, limit));
+  for (const OperationState state : std::set(states.begin(), states.end()))
+    BARTLEBY_TRY(sql::each(connection, BARTLEBY_OPERATION " WHERE state = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3",
+                           take, static_cast<int>(state), below, limit));
+  std::ranges::sort(rows, std::ranges::greater(), [](const Row& row) { return row.operation.seq; });
+  if (rows.size() > limit) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(limit), rows.end());
   std::vector<Operation> page;
   for (Row& row : rows) {
     auto operation = whole(connection, std::move(row));
@@ -171,12 +180,15 @@ Result<std::vector<std::int64_t>> unfinished_operations(Connection& connection) 
   BARTLEBY_TRY(sql::each(connection, "SELECT seq FROM operations WHERE state = $1 ORDER BY seq", take,
                          static_cast<int>(OperationState::kRunning)));
   if (office_mutant(OfficeMutant::kTakenForgottenWhenStopped)) return found;
-  // Paused, halted or cancelled between two transactions of a batch: what was taken must still be dealt with.
+  // Paused, halted or cancelled between two transactions of a batch: what was taken must still be dealt with. From the
+  // counts on, of which few are of that result: those that were cancelled are many after a while. Its number stands
+  // there as it does in the index.
+  static_assert(static_cast<int>(ItemResult::kUnknown) == 5);
   BARTLEBY_TRY(sql::each(connection,
-                         "SELECT o.seq FROM operations o WHERE o.state IN ($1, $2, $3) AND EXISTS(SELECT 1 FROM"
-                         " operation_items i WHERE i.operation = o.seq AND i.result = $4) ORDER BY o.seq",
+                         "SELECT o.seq FROM operation_results r CROSS JOIN operations o WHERE r.result = 5 AND"
+                         " r.items > 0 AND o.seq = r.operation AND o.state IN ($1, $2, $3) ORDER BY r.operation",
                          take, static_cast<int>(OperationState::kPaused), static_cast<int>(OperationState::kHalted),
-                         static_cast<int>(OperationState::kCancelled), static_cast<int>(ItemResult::kUnknown)));
+                         static_cast<int>(OperationState::kCancelled)));
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include "adapters/sqlite/sqlite.h"
 #include "adapters/store/sqlite/sqlite_connection.h"
 #include "adapters/store/sqlite/sqlite_store.h"
+#include "office/operation_row.h"
 #include "office/query_sql.h"
 #include "tests/support/scratch_folder.h"
 
@@ -112,6 +113,59 @@ TEST_F(QueryPlan, ManyRunsAreSeveralStatementsAndNoneWalksAllLetters) {
       Rows rows(**statement);
       for (auto row = rows.next(); row && *row; row = rows.next())
         EXPECT_FALSE(rows.text(3).contains("letters_of_state")) << rows.text(3);
+    }
+    return {};
+  });
+  EXPECT_TRUE(done) << done.error().message;
+}
+
+// Remembers what is asked of it.
+class Noting : public Connection {
+ public:
+  explicit Noting(Connection& inside) : inside_(inside) {}
+  Result<Statement*> statement(std::string_view sql) override {
+    asked.emplace_back(sql);
+    return inside_.statement(sql);
+  }
+  Result<std::unique_ptr<Statement>> prepare(std::string_view sql) override {
+    asked.emplace_back(sql);
+    return inside_.prepare(sql);
+  }
+  void limit_time(Duration limit) override { inside_.limit_time(limit); }
+  std::int64_t changes() const override { return inside_.changes(); }
+  const Dialect& dialect() const override { return inside_.dialect(); }
+
+  std::vector<std::string> asked;
+
+ private:
+  Connection& inside_;
+};
+
+// What is asked once a second by each who watches, and at each look for work.
+TEST_F(QueryPlan, LooksAtOperationsDoNotScanThem) {
+  const auto done = store_->read([&](Connection& connection) -> Result<void> {
+    Noting noting(connection);
+    for (const std::optional<std::int64_t> before : {std::optional<std::int64_t>(), std::optional<std::int64_t>(7)}) {
+      EXPECT_TRUE(operation_page(noting, {}, before, 10));
+      EXPECT_TRUE(operation_page(noting, {OperationState::kRunning, OperationState::kCancelled}, before, 10));
+    }
+    EXPECT_TRUE(unfinished_operations(noting));
+    EXPECT_TRUE(sending_replays(noting));
+    EXPECT_EQ(noting.asked.size(), 9U);
+    for (const std::string& text : noting.asked) {
+      auto statement = connection.prepare("EXPLAIN QUERY PLAN " + text);
+      if (!statement) return std::unexpected(statement.error());
+      Rows rows(**statement);
+      std::string steps;
+      for (auto row = rows.next(); row && *row; row = rows.next()) steps += rows.text(3) + "\n";
+      EXPECT_NE(steps, "") << text;
+      // The one index that may be walked whole holds operations alone whose letters are being taken.
+      for (std::size_t scan = steps.find("SCAN"); scan != std::string::npos; scan = steps.find("SCAN", scan + 1))
+        EXPECT_TRUE(steps.substr(scan).starts_with("SCAN r USING INDEX operation_results_taken") ||
+                    steps.substr(scan).starts_with("SCAN r USING COVERING INDEX operation_results_taken"))
+            << text << "\n"
+            << steps;
+      EXPECT_EQ(steps.find("USE TEMP B-TREE"), std::string::npos) << text << "\n" << steps;
     }
     return {};
   });
