@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "office/archive_upkeep.h"
@@ -19,8 +20,9 @@ namespace bartleby {
 namespace {
 
 constexpr std::size_t kSlice = 500;
-constexpr int kSlices = 200;                // of one dlq in one round: the rest comes with the next
-constexpr std::int64_t kItemSlice = 10000;  // of an operation that is forgotten
+constexpr int kSlices = 200;                  // of one dlq in one round: the rest comes with the next
+constexpr std::int64_t kItemSlice = 10000;    // of an operation that is forgotten
+constexpr std::int64_t kRowsTogether = 1000;  // of small operations that are forgotten together, their own included
 constexpr std::size_t kArchivesAtOnce = 100;
 constexpr std::size_t kMostLeftOut = 20000;  // letters of one dlq that cannot be archived, looked at in one round
 constexpr std::size_t kNamed = 20;           // of them in one report
@@ -32,6 +34,7 @@ constexpr Duration kLease{std::chrono::minutes(10)};
 struct Ended {
   std::int64_t seq;
   std::string id;
+  std::int64_t letters;
 };
 
 Actor actor(std::string reason) { return {"office", std::move(reason), ""}; }
@@ -117,24 +120,21 @@ Result<void> purge_discarded(Store& store, Timestamp now, RetentionReport& repor
   return {};
 }
 
-// Ended before and waiting for nothing.
-Result<std::optional<Ended>> ended_operation(Store& store, Timestamp before) {
-  std::optional<Ended> found;
-  BARTLEBY_TRY(store.read([&](Connection& connection) -> Result<void> {
+// Ended before and waiting for nothing: the first of them.
+Result<std::vector<Ended>> ended_operations(Store& store, Timestamp before) {
+  std::vector<Ended> found;
+  BARTLEBY_TRY(store.read([&](Connection& connection) {
     const std::string_view statement =
         office_mutant(OfficeMutant::kRunningForgotten)
-            ? "SELECT seq, id FROM operations WHERE started_at < $1 AND $2 <> $3 ORDER BY started_at LIMIT 1"
+            ? "SELECT seq, id, letters FROM operations WHERE started_at < $1 AND $2 <> $3 ORDER BY started_at LIMIT $4"
         : office_mutant(OfficeMutant::kWaitingForgotten)
-            ? "SELECT seq, id FROM operations WHERE ended_at < $1 AND $2 <> $3 ORDER BY ended_at LIMIT 1"
-            : "SELECT o.seq, o.id FROM operations o WHERE o.ended_at IS NOT NULL AND o.ended_at < $1"
+            ? "SELECT seq, id, letters FROM operations WHERE ended_at < $1 AND $2 <> $3 ORDER BY ended_at LIMIT $4"
+            : "SELECT o.seq, o.id, o.letters FROM operations o WHERE o.ended_at IS NOT NULL AND o.ended_at < $1"
               " AND NOT EXISTS(SELECT 1 FROM operation_results r"
-              " WHERE r.operation = o.seq AND r.result IN ($2, $3) AND r.items > 0) ORDER BY o.ended_at LIMIT 1";
-    auto one = sql::one(
-        connection, statement, [](Rows& row) { return Ended{row.integer(0), row.text(1)}; }, ms(before),
-        static_cast<int>(ItemResult::kSent), static_cast<int>(ItemResult::kUnknown));
-    if (!one) return std::unexpected(one.error());
-    found = std::move(*one);
-    return {};
+              " WHERE r.operation = o.seq AND r.result IN ($2, $3) AND r.items > 0) ORDER BY o.ended_at LIMIT $4";
+    return sql::each(
+        connection, statement, [&](Rows& row) { found.push_back({row.integer(0), row.text(1), row.integer(2)}); },
+        ms(before), static_cast<int>(ItemResult::kSent), static_cast<int>(ItemResult::kUnknown), kRowsTogether / 2);
   }));
   return found;
 }
@@ -158,24 +158,47 @@ Result<bool> drop_items(Connection& connection, std::int64_t operation, std::int
   return true;
 }
 
-// True: nothing of it is left.
+// With what is said of them; their items are gone.
+Result<void> drop(Connection& connection, std::span<const Ended> operations, Timestamp now) {
+  AuditChain audit(connection);
+  for (const Ended& one : operations) {
+    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operation_results WHERE operation = $1", one.seq));
+    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operations WHERE seq = $1", one.seq));
+    BARTLEBY_TRY(audit.append({0, now, "office", "forget", one.id, "", "", "its time after its end is over", "", ""}));
+  }
+  return audit.finish();
+}
+
+// A slice of a large one. True: nothing of it is left.
 Result<bool> forget_some(Store& store, const Ended& ended, std::int64_t slice, Timestamp now) {
   bool gone = false;
-  const auto written = store.write([&](Connection& connection) -> Result<void> {
-    gone = false;
+  BARTLEBY_TRY(store.write([&](Connection& connection) -> Result<void> {
     const auto empty = drop_items(connection, ended.seq, slice);
     if (!empty) return std::unexpected(empty.error());
-    if (!*empty) return {};
-    gone = true;
-    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operation_results WHERE operation = $1", ended.seq));
-    BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operations WHERE seq = $1", ended.seq));
-    AuditChain audit(connection);
-    BARTLEBY_TRY(
-        audit.append({0, now, "office", "forget", ended.id, "", "", "its time after its end is over", "", ""}));
-    return audit.finish();
-  });
-  if (!written) return std::unexpected(written.error());
+    gone = *empty;
+    return gone ? drop(connection, {&ended, 1}, now) : Result<void>();
+  }));
   return gone;
+}
+
+// The first ones, as far as they fit into one transaction together; none where the first is a large one.
+std::span<const Ended> small_ones(std::span<const Ended> ended, std::int64_t slice) {
+  std::int64_t rows = 0;
+  std::size_t fit = 0;
+  while (fit < ended.size() && ended[fit].letters <= slice) {
+    rows += ended[fit].letters + 1;
+    if (rows > kRowsTogether) break;
+    ++fit;
+  }
+  return ended.first(fit);
+}
+
+Result<void> forget_together(Store& store, std::span<const Ended> operations, Timestamp now) {
+  return store.write([&](Connection& connection) -> Result<void> {
+    for (const Ended& one : operations)
+      BARTLEBY_TRY(sql::execute(connection, "DELETE FROM operation_items WHERE operation = $1", one.seq));
+    return drop(connection, operations, now);
+  });
 }
 
 }  // namespace
@@ -189,19 +212,27 @@ std::optional<Timestamp> expires_at(const StoredLetter& letter, const DlqRule& r
 
 Result<std::size_t> forget_operations(Store& store, Timestamp before, int most, std::int64_t slice, Timestamp now) {
   std::size_t forgotten = 0;
-  std::optional<Ended> at;
+  std::vector<Ended> found;
+  std::span<const Ended> left;
   for (int i = 0; i < most; ++i) {
-    if (!at) {
-      auto found = ended_operation(store, before);
-      if (!found) return std::unexpected(found.error());
-      if (!*found) break;
-      at = std::move(*found);
+    if (left.empty()) {
+      auto ended = ended_operations(store, before);
+      if (!ended) return std::unexpected(ended.error());
+      found = std::move(*ended);
+      left = found;
     }
-    const auto gone = forget_some(store, *at, slice, now);
-    if (!gone) return std::unexpected(gone.error());
-    if (!*gone) continue;
-    ++forgotten;
-    at.reset();
+    if (left.empty()) break;
+    std::size_t gone = 0;
+    if (const auto together = small_ones(left, slice); !together.empty()) {
+      BARTLEBY_TRY(forget_together(store, together, now));
+      gone = together.size();
+    } else {
+      const auto all = forget_some(store, left.front(), slice, now);
+      if (!all) return std::unexpected(all.error());
+      gone = *all ? 1 : 0;
+    }
+    forgotten += gone;
+    left = left.subspan(gone);
   }
   return forgotten;
 }

@@ -132,6 +132,39 @@ TEST_P(StoreOperations, ForgettingIsBoundedAndGoesOn) {
   EXPECT_EQ(number("SELECT count(*) FROM operations"), 0);
 }
 
+TEST_P(StoreOperations, SmallOperationsAreForgottenTogether) {
+  letters(30);
+  for (std::int64_t n = 0; n < 30; ++n) {
+    OperationRequest one = of_ids({letter(n).letter.id});
+    one.kind = OperationKind::kDiscard;
+    run(started(one));
+  }
+  clock_.passed += Duration(std::chrono::hours(24 * 91));
+  now_ = clock_.now().wall;
+  EXPECT_EQ(forget_operations(store(), now_ - kKeepOperations, 1, 4, now_).value(), 30U) << "in one step";
+  EXPECT_EQ(number("SELECT count(*) FROM operations"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM operation_items"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM operation_results"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action = 'forget'"), 30) << "each with a line of its own";
+  expect_counts_are_exact();
+}
+
+// Few rows in one transaction, however many of them there are.
+TEST_P(StoreOperations, ForgettingTogetherIsBounded) {
+  letters(20);
+  for (int n = 0; n < 60; ++n) {
+    const Operation plan_of_all = plan(request(OperationKind::kReplay));
+    ASSERT_TRUE(operations().cancel(plan_of_all.id, kAnn));
+  }
+  clock_.passed += Duration(std::chrono::hours(24 * 91));
+  now_ = clock_.now().wall;
+  const auto forget = [&] { return forget_operations(store(), now_ - kKeepOperations, 1, 100, now_).value(); };
+  EXPECT_EQ(forget(), 47U) << "a thousand rows: 20 items and their operation, 47 times";
+  expect_counts_are_exact();
+  EXPECT_EQ(forget(), 13U);
+  EXPECT_EQ(forget(), 0U);
+}
+
 TEST_P(StoreOperations, OnePlanOfManyLettersIsMadeAtATimeAndOneOfAFewGoesBesideIt) {
   letters(5);
   OperationsOptions o = options();
