@@ -1,5 +1,7 @@
 #include "server/operation_json.h"
 
+#include <algorithm>
+
 #include "codec/json_patch.h"
 #include "codec/query.h"
 #include "office/operation_row.h"
@@ -102,6 +104,12 @@ void read_replay_settings(Fields& fields, std::string_view body, OperationSettin
   const auto patch = edit ? JsonPatch::parse(*edit) : Result<JsonPatch>(std::unexpected(edit.error()));
   if (!patch) return fields.wrong("edit", patch.error().message);
   settings.edit = std::move(*edit);
+}
+
+std::int64_t letters_left(std::int64_t matching, const Operation& plan) {
+  std::int64_t left = matching - plan.letters;
+  for (const Excluded& excluded : plan.report.excluded) left -= excluded.letters;
+  return std::max<std::int64_t>(left, 0);
 }
 
 Response operation_refused(const ChangedOperation& changed, const std::string& id, OperationCause cause) {

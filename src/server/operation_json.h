@@ -22,6 +22,9 @@ json::object operation_item_json(const OperationItem& item);
 // from: an edit keeps its numbers as they were written.
 void read_replay_settings(Fields& fields, std::string_view body, OperationSettings& settings);
 
+// Of so many that matched, those that are neither in the plan nor left out by it: more than one operation takes.
+std::int64_t letters_left(std::int64_t matching, const Operation& plan);
+
 // Why an operation could not be changed.
 Response operation_refused(const ChangedOperation& changed, const std::string& id, OperationCause cause);
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/operation_json.h"
+
 namespace bartleby {
 namespace {
 
@@ -28,6 +30,15 @@ TEST(OfficeJson, AnOriginThatNobodyKnowsIsNull) {
   letter.job = {Partition(1), Offset(5)};  // of the dlq
   EXPECT_TRUE(shown(letter).at("partition").is_null());
   EXPECT_TRUE(shown(letter).at("offset").is_null());
+}
+
+TEST(OfficeJson, WhatAPlanHadNoRoomForIsLeft) {
+  Operation plan;
+  plan.letters = 1000000;
+  plan.report.excluded = {{"max replays", 30}, {"its edit does not apply", 5}};
+  EXPECT_EQ(letters_left(1000135, plan), 100);
+  EXPECT_EQ(letters_left(1000035, plan), 0);
+  EXPECT_EQ(letters_left(1000000, plan), 0) << "some came since they were counted";
 }
 
 }  // namespace

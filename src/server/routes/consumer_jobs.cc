@@ -109,9 +109,7 @@ Response requeue(const Services& services, const Request& request, OperationRequ
   const auto plan = services.operations->plan(wanted, actor);
   if (!plan) return plan.error().code == ErrorCode::kUnavailable ? store_problem(plan.error()) : problem(plan.error());
   json::object body{{"requeuedCount", plan->letters}};
-  std::int64_t left = matching - plan->letters;
-  for (const Excluded& excluded : plan->report.excluded) left -= excluded.letters;
-  if (left > 0) body["left"] = left;
+  if (const std::int64_t left = letters_left(matching, *plan); left > 0) body["left"] = left;
   if (plan->letters > 0) {
     const auto started = services.operations->start(plan->id, actor);
     if (!started) return store_problem(started.error());

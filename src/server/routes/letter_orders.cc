@@ -28,7 +28,8 @@ constexpr std::string_view kWhich = R"({"type": "object", "additionalProperties"
     "id": {"type": "string"}, "topic": {"type": "string", "description": "the dlq, or the topic whose dlq it is"},
     "partition": {"type": "integer"}, "offset": {"type": "integer"}, "reason": {"type": "string"}}})";
 constexpr std::string_view kNothing = R"({"type": "object", "required": ["letters"], "additionalProperties": false,
-  "properties": {"letters": {"type": "integer"}, "excluded": {"type": "array", "items": {"type": "object",
+  "properties": {"letters": {"type": "integer"}, "left": {"type": "integer"},
+    "excluded": {"type": "array", "items": {"type": "object",
     "required": ["why", "count"], "additionalProperties": false,
     "properties": {"why": {"type": "string"}, "count": {"type": "integer"}}}}}})";
 constexpr std::string_view kOnItsWay = "The broker did not have it within 5 s; the operation tells when it has";
@@ -191,11 +192,17 @@ Response replay_all(const Services& services, const Request& request) {
     return problem(ProblemType::kInvalidQuery, "say which dlq: ?topic=orders.dlq", {{"topic", "is missing"}});
   OperationRequest wanted;
   wanted.starts_at_once = true;
+  wanted.what_fits = true;
   wanted.settings = services.operations->defaults();
+  std::int64_t matching = 0;
   const auto read = services.store->read([&](Connection& connection) -> Result<void> {
     Result<void> known;
     wanted.query = query_of(connection, topic, known);
-    return known;
+    if (!known) return known;
+    const auto count = count_letters(connection, *wanted.query, services.clock->now().wall);
+    if (!count) return std::unexpected(count.error());
+    matching = count->value;
+    return {};
   });
   if (!read) return store_problem(read.error());
   const Actor actor = actor_of(request, "replay-all");
@@ -206,8 +213,10 @@ Response replay_all(const Services& services, const Request& request) {
     if (const auto gone = services.operations->cancel(planned->id, actor); !gone) return store_problem(gone.error());
     return answer;
   };
+  const std::int64_t left = letters_left(matching, *planned);
   if (planned->letters == 0) {
     json::object nothing{{"letters", 0}};
+    if (left > 0) nothing["left"] = left;
     json::array excluded;
     for (const Excluded& one : planned->report.excluded)
       excluded.push_back(json::object{{"why", one.why}, {"count", one.letters}});
@@ -218,7 +227,9 @@ Response replay_all(const Services& services, const Request& request) {
   if (!started) return store_problem(started.error());
   if (started->result != OperationChange::kDone)
     return withdraw(operation_refused(*started, planned->id, OperationCause::kStart));
-  Response answer = json_response(operation_json(started->operation, view_of(services, request)), 202);
+  json::object body = operation_json(started->operation, view_of(services, request));
+  if (left > 0) body["left"] = left;
+  Response answer = json_response(body, 202);
   answer.headers.emplace_back("Location", "/api/v1/operations/" + planned->id);
   return answer;
 }
@@ -273,7 +284,7 @@ void add_letter_order_routes(Router& router, const Services& services) {
              [&services](Request& request, Respond respond) { replay_at(services, request, std::move(respond)); });
   router.add("POST", "/internal/v1/dlq/replay-all",
              {.access = Scope::kReplay,
-              .summary = "Send all open letters of a dlq again",
+              .summary = "Send all open letters of a dlq again; `left` are more than one operation takes",
               .query = {{"topic", "string", "the dlq, or the topic whose dlq it is", true}},
               .success = 202,
               .answer = kOperation,

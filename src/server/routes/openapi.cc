@@ -113,6 +113,7 @@ constexpr std::string_view kSchemas = R"({
       "state": {"enum": ["planned", "awaiting_approval", "running", "paused", "halted", "done", "cancelled", "failed"]},
       "version": {"type": "integer"}, "dlqs": {"type": "array", "items": {"type": "string"}},
       "selection": {"type": "string"}, "letters": {"type": "integer"},
+      "left": {"type": "integer", "description": "open letters that are more than one operation takes: ask again"},
       "dealt_with": {"type": "integer", "description": "letters that were sent, changed or left out so far"},
       "results": {"type": "object", "additionalProperties": {"type": "integer"}, "description": "letters by result"},
       "excluded": {"type": "array", "items": {"type": "object", "required": ["why", "count"],
