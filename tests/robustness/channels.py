@@ -309,6 +309,29 @@ def a_broadcast_is_taken_once(program):
         hook.end()
 
 
+def a_first_try_that_died_is_looked_for_in_steps(program):
+    """Where very many records came since, a repeated broadcast is told to come again instead of waiting for all."""
+    with tempfile.TemporaryDirectory() as folder, Broker(program, folder) as broker:
+        broker.call("PUT", "/channel/order-events", {"name": "Order Events", "token": "channel-secret"}, wanted=200)
+        line = json.dumps({"key": "lost", "value": "x"}) + "\n"  # with the message's key: in its partition
+        for _ in range(102):
+            broker.call("POST", "/api/v1/topics/order-events/messages", line * 1000,
+                        {"Content-Type": "application/x-ndjson"}, 200)
+        broker.broadcast("x", "lost")
+        before = len(broker.server.messages("order-events"))
+        broker.server.terminate()
+        with sqlite3.connect(pathlib.Path(folder, "data/office.db")) as store:
+            store.execute("UPDATE channel_messages SET at_offset = NULL, from_offset = 0 WHERE id = 'lost'")
+        store.close()
+        broker.server.start()
+        told = []
+        while not told or told[-1] == 503:
+            assert len(told) < 60, told
+            told.append(broker.broadcast("x", "lost", None)[0])
+        assert told[0] == 503 and told[-1] == 201, told
+        assert len(broker.server.messages("order-events")) == before, "it was found, not sent again"
+
+
 def the_example_and_the_command_line(program):
     with tempfile.TemporaryDirectory() as folder:
         hook = Hook()
@@ -365,7 +388,8 @@ def run_count(server):
 def main():
     return run_checks([a_message_reaches_every_consumer, dead_jobs_are_requeued_and_deleted,
                        very_many_dead_jobs_are_deleted_by_an_operation, consumers_come_and_go,
-                       a_broadcast_is_taken_once, the_example_and_the_command_line, every_route_was_answered],
+                       a_broadcast_is_taken_once, a_first_try_that_died_is_looked_for_in_steps,
+                       the_example_and_the_command_line, every_route_was_answered],
                       pathlib.Path(sys.argv[1]).resolve())
 
 

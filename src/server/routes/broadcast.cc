@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kLongestId = 200;
 constexpr std::size_t kScanned = 500;  // records at once
 constexpr std::size_t kScannedBytes = std::size_t{8} << 20;
+constexpr std::size_t kScannedInAll = 100'000;  // in one request
+constexpr Duration kScannedFor{2000};
 
 constexpr std::string_view kTaken = R"({"type": "object", "required": ["id"], "additionalProperties": false,
   "properties": {"id": {"type": "string"}}})";
@@ -66,18 +68,29 @@ bool has_id(const LogRecord& record, const std::string& id) {
   });
 }
 
-// A process died between the log and the note of it: the log knows.
-Result<std::optional<Offset>> find_in_log(Broker& broker, const ChannelMessage& message) {
+struct Search {
+  std::optional<Offset> found;
+  Offset next;         // nothing of it lies before
+  bool whole = false;  // the log was read to its end
+};
+
+// A process died between the log and the note of it: the log knows. Bounded: many may have been written since.
+Result<Search> find_in_log(Broker& broker, const Clock& clock, const ChannelMessage& message) {
   const TopicPartition tp{message.channel, message.partition};
-  Offset at = message.from;
-  for (;;) {
-    const auto records = broker.read(tp, at, kScanned, kScannedBytes);
+  const Instant until = clock.now().steady + kScannedFor;
+  Search search{.found = {}, .next = message.from};
+  std::size_t scanned = 0;
+  do {
+    const auto records = broker.read(tp, search.next, kScanned, kScannedBytes);
     if (!records) return std::unexpected(records.error());
-    if (records->empty()) return std::optional<Offset>();
+    search.whole = records->empty();
+    if (search.whole) break;
     for (const LogRecord& record : *records)
-      if (has_id(record, message.id)) return std::optional(record.offset);
-    at = next(records->back().offset);
-  }
+      if (!search.found && has_id(record, message.id)) search.found = record.offset;
+    search.next = next(records->back().offset);
+    scanned += records->size();
+  } while (!search.found && scanned < kScannedInAll && clock.now().steady < until);
+  return search;
 }
 
 class Broadcast {
@@ -102,14 +115,24 @@ class Broadcast {
       return problem(ProblemType::kConflict, "a message with this id and another body was broadcast before");
     if (known && known->at) return taken(*known);
     if (known) {
-      const auto written = find_in_log(*services_.broker, *known);
-      if (!written) return problem(written.error());
-      if (*written) return note(**written);
+      const auto search = find_in_log(*services_.broker, *services_.clock, *known);
+      if (!search) return problem(search.error());
+      if (search->found) return note(*search->found);
+      if (!search->whole) return go_on_later(std::move(*known), search->next);
     }
     return send();
   }
 
  private:
+  // The next try reads on from there.
+  Response go_on_later(ChannelMessage known, Offset from) {
+    known.from = from;
+    const auto noted = services_.store->write(
+        [&](Connection& connection) { return begin_message(connection, known, services_.clock->now().wall); });
+    if (!noted) return store_problem(noted.error());
+    return problem(fail(ErrorCode::kUnavailable, "the log is still being searched for its first try").error());
+  }
+
   Response send() {
     const auto topic = services_.broker->describe(channel_.id);
     if (!topic) return problem(topic.error());
