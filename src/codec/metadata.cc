@@ -6,6 +6,7 @@
 //   handled, skipped, dead
 //   heads       count, then for each ((from − the one before) << 1 | has lane) and 4 bytes of lane if it has one;
 //               the first counts from L
+//   log         8 bytes, or nothing where it is not known
 //   checksum    4 bytes over all of the above and L
 //
 // Numbers are varints (7 bits a byte, low first, never longer than needed), raw bytes little-endian. L is under
@@ -26,6 +27,7 @@ constexpr std::string_view kPrefix = "b1.";
 constexpr std::size_t kChecksum = 4;
 constexpr std::size_t kLaneBytes = 4;
 constexpr std::size_t kSumBytes = 8;
+constexpr std::size_t kLogBytes = 8;
 constexpr std::size_t kMaxVarint = 10;
 
 std::uint32_t checksum(std::string_view payload, Offset committed) {
@@ -53,7 +55,8 @@ std::size_t head_size(const Head& head, Offset before) {
 std::size_t fixed_size(const CommitMetadata& m, Offset committed) {
   return varint_size(m.writer.size()) + m.writer.size() + varint_size(m.serial.v) + varint_size(m.unclean) +
          varint_size(distance(committed, m.high)) + 1 + (m.check ? varint_size(m.check->count) + kSumBytes : 0) +
-         varint_size(m.counters.handled) + varint_size(m.counters.skipped) + varint_size(m.counters.dead) + kChecksum;
+         varint_size(m.counters.handled) + varint_size(m.counters.skipped) + varint_size(m.counters.dead) +
+         (m.log != 0 ? kLogBytes : 0) + kChecksum;
 }
 
 constexpr std::size_t text_size(std::size_t fixed_and_heads, std::size_t heads) {
@@ -153,7 +156,13 @@ bool read_heads(PayloadReader& in, Offset committed, CommitMetadata& m) {
     if ((word & 1) != 0) head.lane = Lane(static_cast<std::uint32_t>(in.number(kLaneBytes)));
     before = head.from;
   }
-  return !in.bad() && in.left() == 0;
+  return !in.bad();
+}
+
+bool read_log(PayloadReader& in, CommitMetadata& m) {
+  if (in.left() == 0) return true;
+  m.log = in.number(kLogBytes);
+  return !in.bad() && in.left() == 0 && m.log != 0;  // one text for each metadata
 }
 
 bool read_payload(std::string_view payload, Offset committed, CommitMetadata& m) {
@@ -170,7 +179,7 @@ bool read_payload(std::string_view payload, Offset committed, CommitMetadata& m)
   m.counters.handled = in.varint(UINT64_MAX);
   m.counters.skipped = in.varint(UINT64_MAX);
   m.counters.dead = in.varint(UINT64_MAX);
-  return read_heads(in, committed, m);
+  return read_heads(in, committed, m) && read_log(in, m);
 }
 
 bool is_newer(std::string_view text) {
@@ -207,6 +216,7 @@ std::string encode_metadata(const CommitMetadata& metadata, Offset committed, st
     if (head.lane) out.number(head.lane->v, kLaneBytes);
     before = head.from;
   }
+  if (metadata.log != 0) out.number(metadata.log, kLogBytes);
   out.number(checksum(out.written(), committed), kChecksum);
 
   std::string text;

@@ -1,6 +1,6 @@
 // Commit metadata, version 1: the hints written beside every committed offset.
 //
-// Text `b1.` + base64 of {writer, serial, unclean, H − L, check, counters, heads, checksum}, at most 4096
+// Text `b1.` + base64 of {writer, serial, unclean, H − L, check, counters, heads, log, checksum}, at most 4096
 // characters. They are hints: without them reading starts at the committed offset and costs repetitions,
 // never a message. Only this file knows the layout; the engine asks `MetadataBudget` what still fits.
 #pragma once
@@ -51,6 +51,7 @@ struct CommitMetadata {
   std::optional<JournalCheck> check;
   VerdictCounters counters;
   std::vector<Head> heads;  // by `from`, ascending; every `from` in [L, H)
+  std::uint64_t log = 0;    // which log L is of: another one may have its name later. 0: not known
 
   bool operator==(const CommitMetadata&) const = default;
 };

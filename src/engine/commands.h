@@ -127,6 +127,7 @@ enum class AlarmType : std::uint8_t {
   kDamagedMetadata,
   kJournalDiffers,
   kOffsetReset,
+  kTopicMadeAnew,  // under the same name: what was committed was of the old one
   kLostByRetention,
   kExpiring,
   kLimitParked,

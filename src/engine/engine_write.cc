@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kWriteRetry{20};
 constexpr Duration kWriteRetryMax{1000};
-constexpr std::size_t kLeastMetadata = 68;  // beside a writer's name: counts and a few heads
+constexpr std::size_t kLeastMetadata = 78;  // beside a writer's name: counts and a few heads
 constexpr std::uint32_t kFailing = 3;       // writes in a row: one or two are a rebalance, or bad luck
 
 }  // namespace

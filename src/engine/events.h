@@ -143,6 +143,7 @@ struct LogIn {
   Offset log_end;
   std::uint64_t bytes = 0;  // from start to end; 0 = not known
   bool answered = true;
+  std::uint64_t log = 0;  // which log; 0 = not known
 };
 
 struct RefusedItem {

@@ -249,7 +249,6 @@ class PartitionEngine {
   bool expiring(const Entry& e) const;
   void fetch(std::uint32_t e);
   void message_read(std::uint32_t e, const ReadIn& in);
-  bool in_its_own_lane(const Entry& e, const RecordRef& r) const;
   void read_letter_again(std::uint32_t e);
   bool suspicious(const Entry& e) const;
   bool must_run_alone(const Entry& e) const;
@@ -326,6 +325,8 @@ class PartitionEngine {
   std::vector<JournalItem> found_entries_;
   Offset log_start_{0}, log_end_{0};
   std::uint64_t log_bytes_ = 0;
+  std::uint64_t log_ = 0;     // which one; 0: the broker does not say
+  bool another_log_ = false;  // than that of the offset which was found: nothing is committed of this one
   Instant next_log_look_{};
   std::optional<Timestamp> last_read_;  // of the record that was admitted last
   bool half_over_ = false;              // from what waits to there, at the last look

@@ -206,7 +206,7 @@ void PartitionEngine::build_claim(WriteSerial serial, WritePlan& plan) {
   cut_->high = high_;
   CommitMetadata m = found_.metadata;
   if (found_.origin != MetadataOrigin::kOurs)
-    m = CommitMetadata{.writer = {}, .serial = {}, .high = low_, .check = {}, .counters = {}, .heads = {}};
+    m = CommitMetadata{.writer = {}, .serial = {}, .high = low_, .check = {}, .counters = {}, .heads = {}, .log = log_};
   // No check at all says that people have emptied the metadata; what was unreadable differs from every journal.
   if (found_.origin == MetadataOrigin::kDamaged || found_.origin == MetadataOrigin::kForeign) m.check = kNoJournal;
   if (mutant(Mutant::kClaimMendsCheck)) m.check = check_;
@@ -274,6 +274,7 @@ bool PartitionEngine::build_cut(const std::vector<WriteItem>& items, WriteSerial
   m.serial = serial;
   m.unclean = cut_->low > low_ ? 0 : unclean_;
   m.high = frontier;
+  m.log = log_;
   m.check = JournalCheck{UINT64_MAX, UINT64_MAX};  // widest, so that what fits now fits with the real one
   m.counters = {base_.handled + window_.size() + items.size(), base_.skipped + window_.size() + items.size(),
                 base_.dead + items.size()};

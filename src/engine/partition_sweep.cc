@@ -321,24 +321,6 @@ void PartitionEngine::read_letter_again(std::uint32_t i) {
   advance(e.lane);
 }
 
-// An entry was opened by what metadata or journal say of its number, and they speak of an earlier topic. The record
-// that has this number now belongs to a lane that is open too and has it, or will: two would run it.
-bool PartitionEngine::in_its_own_lane(const Entry& e, const RecordRef& r) const {
-  const LaneState& here = lanes_[e.lane];
-  const bool told = e.size == 0 && (e.flags & kUnread || e.timestamp != r.timestamp);
-  // What has left its lane is left alone by sweeps of that lane.
-  if (!told || self_offsets_.contains(e.offset)) return false;
-  if ((r.flags & kKeyless) != 0) return false;
-  if (!here.solo && here.hash == r.lane) return false;
-  const std::uint32_t lane = table_.find(r.lane);
-  if (lane == kNone) return false;
-  const LaneState& own = lanes_[lane];
-  if (own.log_from <= e.offset) return true;
-  for (std::uint32_t i = own.head; i != kNone; i = entries_[i].next)
-    if (entries_[i].offset == e.offset) return true;
-  return false;
-}
-
 void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   Entry& e = entries_[i];
   BARTLEBY_ASSERT(e.state == State::kFetching);
@@ -396,36 +378,14 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   }
   const RecordRef& r = in.records.front();
   drop_from(1);
-  if (in_its_own_lane(e, r)) {
-    shared_.free_slot(r.slot);
-    give_reserve_back();
-    shared_.alarm(AlarmType::kStaleEntry, ref_, e.offset);
-    ++shared_.counters.stale_entries;
-    if (e.flags & kUnread) {
-      finish(i, Fate::kSkip);  // ends its entry, also one that the write in flight carries
-    } else {
-      if (has_live(e)) strays_.push_back({entry_of(e), facts_[e.facts].live});
-      drop_facts(e);
-      e.state = State::kFinished;
-      e.flags |= kCounted;
-    }
-    dirty_ = true;
-    advance(lane);
-    return;
-  }
   if (e.flags & kUnread) {
     e.timestamp = r.timestamp;
     e.flags &= static_cast<std::uint8_t>(~kUnread);
-  } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {  // another record of that number
-    if (e.facts != kNone && facts_[e.facts].has_live) strays_.push_back({entry_of(e), facts_[e.facts].live});
-    const bool putting = e.facts != kNone && facts_[e.facts].putting;
-    drop_facts(e);
-    if (putting) facts_[facts_of(i)].putting = true;  // the write in flight carries an entry, which must be ended
-    place(lane);
-    e.flags &= static_cast<std::uint8_t>(~kDoomed);
-    e.timestamp = r.timestamp;
-    ++shared_.counters.stale_entries;
-    shared_.alarm(AlarmType::kStaleEntry, ref_, e.offset);
+  } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {
+    // Another record of that number: the log is another one, whatever was committed of it.
+    shared_.free_slot(r.slot);
+    another_log_ = true;
+    return restart();
   }
   e.case_id = r.case_id;
   e.record_flags = r.flags;

@@ -96,11 +96,14 @@ void PartitionEngine::log_read(const LogIn& in) {
   log_end_ = in.log_end;
   log_bytes_ = in.bytes;
   if (phase_ == Phase::kReadLog) {
+    log_ = in.log;
+    const std::uint64_t known_log = found_.origin == MetadataOrigin::kOurs ? found_.metadata.log : 0;
+    if (known_log != 0 && in.log != 0 && known_log != in.log && !mutant(Mutant::kLogNotCompared)) another_log_ = true;
     // A log that is shorter than what was committed is another one, or whoever answers has fallen behind: all would run
     // again because of one answer, so it is asked for some seconds.
     const Offset known = std::max(found_offset_.value_or(Offset(0)),
                                   found_.origin == MetadataOrigin::kOurs ? found_.metadata.high : Offset(0));
-    if (known > in.log_end && !short_for_long(kShortAnswers)) {
+    if (known > in.log_end && !another_log_ && !short_for_long(kShortAnswers)) {
       ask_later();
       return;
     }
@@ -179,10 +182,15 @@ void PartitionEngine::take_over() {
     shared_.alarm(AlarmType::kDamagedMetadata, ref_, found_offset_.value_or(Offset(0)));
   low_ = found_offset_.value_or(mutant(Mutant::kAddedPartitionAtEnd) ? log_end_ : log_start_);
   bool trusted = found_.origin == MetadataOrigin::kOurs;
-  if (!found_offset_) {
+  if (another_log_ && found_offset_) {  // the topic was made anew, and the offset is the old one's
+    shared_.alarm(AlarmType::kTopicMadeAnew, ref_, low_, static_cast<std::uint64_t>(log_end_.v));
+    low_ = log_start_;
+    trusted = false;
+    found_.origin = MetadataOrigin::kDamaged;
+  } else if (!found_offset_) {
     // A partition that was added, or an offset that was lost: from the log's start, and said where that may repeat.
     if (log_start_ > Offset(0) || !found_entries_.empty()) shared_.alarm(AlarmType::kOffsetReset, ref_, low_);
-  } else if (low_ > log_end_) {  // another topic under the same name, or a log that was cut
+  } else if (low_ > log_end_) {  // a log that was cut, or another one that nobody can tell from it
     shared_.alarm(AlarmType::kOffsetReset, ref_, low_, static_cast<std::uint64_t>(log_end_.v));
     low_ = log_start_;
     trusted = false;

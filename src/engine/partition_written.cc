@@ -55,7 +55,7 @@ void PartitionEngine::apply_cut() {
   for (const HeadEntry& h : cut.head_puts) live_heads_[h.lane] = h.from;
   strays_.erase(strays_.begin(), strays_.begin() + static_cast<std::ptrdiff_t>(cut.strays));
   if (cut.more) dirty_ = true;
-  emptied_ = false;
+  emptied_ = another_log_ = false;
   waits_for_journal_ = false;
   // A death that was told late, of a message that was over by then.
   for (auto at = obituaries_.begin(); at != obituaries_.end() && at->first < low_; at = obituaries_.erase(at)) {

@@ -128,6 +128,9 @@ struct LogRangeRead {
   Offset end;              // next offset to be written, as far as committed reads can see (last stable offset)
   Offset high_watermark;   // at or above `end`
   std::uint64_t bytes{0};  // of the records from start to end; 0: the broker does not say
+  // Which log: a topic that is made anew under its name has another number, none has 0. As it was before the rest was
+  // asked for. 0: the broker does not say, or nobody can make its topics anew.
+  std::uint64_t log{0};
 };
 
 // The member itself is out: a new one must join. `shut_out`: another writer uses its transactional id.

@@ -402,7 +402,7 @@ void Pump::log_range_read(const LogRangeRead& in) {
   if (p == nullptr) return;
   const TopicPartition journal{p->topic->journal, p->tp.partition};
   if (request.asked == Asked::kLog) {
-    events_.push_back(LogIn{request.ref, in.start, in.end, in.bytes, in.answered});
+    events_.push_back(LogIn{request.ref, in.start, in.end, in.bytes, in.answered, in.log});
   } else if (request.asked == Asked::kJournalEnd) {
     if (!in.answered) {
       events_.push_back(JournalIn{request.ref, false, {}, true});

@@ -71,10 +71,10 @@ void fields(Archive& a, T& x) {
   } else if constexpr (kOneOf<T, ParkedOrder, ReadMessage, Alarm, TopicTraits>) {
     auto& [one, two, three, four] = x;
     a(one, two, three, four);
-  } else if constexpr (kOneOf<T, LogIn, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings>) {
+  } else if constexpr (kOneOf<T, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings>) {
     auto& [one, two, three, four, five] = x;
     a(one, two, three, four, five);
-  } else if constexpr (kOneOf<T, GuardConfig, Run>) {
+  } else if constexpr (kOneOf<T, LogIn, GuardConfig, Run>) {
     auto& [one, two, three, four, five, six] = x;
     a(one, two, three, four, five, six);
   } else if constexpr (kOneOf<T, ReadIn, RetryPolicy, Commands>) {

@@ -315,7 +315,7 @@ void Worker::part() {
   const bool failed = pump_->failed();
   const std::string why = pump_->failure();
   if (pump_->topic_made_anew()) {
-    count(AlarmType::kOffsetReset);
+    count(AlarmType::kTopicMadeAnew);
     log_.error("topic_made_anew", {{"worker", spec_.name}, {"group", spec_.group}, {"why", why}});
   }
   for (const auto& [ref, tp] : pump_->partitions()) runner_.release(ref);

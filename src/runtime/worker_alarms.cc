@@ -20,6 +20,7 @@ constexpr std::array kAlarms = {
     AlarmText{AlarmType::kDamagedMetadata, LogLevel::kWarning, "damaged_metadata"},
     AlarmText{AlarmType::kJournalDiffers, LogLevel::kWarning, "journal_differs"},
     AlarmText{AlarmType::kOffsetReset, LogLevel::kError, "offset_reset"},
+    AlarmText{AlarmType::kTopicMadeAnew, LogLevel::kError, "topic_made_anew"},
     AlarmText{AlarmType::kLostByRetention, LogLevel::kError, "lost_by_retention"},
     AlarmText{AlarmType::kExpiring, LogLevel::kWarning, "expiring"},
     AlarmText{AlarmType::kLimitParked, LogLevel::kWarning, "limit_parked"},

@@ -66,6 +66,22 @@ TEST_P(BrokerContract, ARangeBelowTheLogStartBeginsWithWhatIsLeft) {
   EXPECT_GE(deleted.next, Offset(1));
 }
 
+TEST_P(BrokerContract, ALogIsTheSameForEveryMember) {
+  const TopicPartition tp{topic(), Partition(0)};
+  const std::string group = rig().fresh("group");
+  Probe& a = join(group, {tp.topic});
+  assigned(a, tp);
+  const auto told = [&](Probe& probe) {  // a member may have to learn first which topic it is
+    LogRangeRead log;
+    EXPECT_TRUE(await([&] { return (log = log_range(probe, tp)).answered; }));
+    return log.log;
+  };
+  const std::uint64_t log = told(a);
+  produce(tp, {"0"});
+  EXPECT_EQ(told(a), log);
+  EXPECT_EQ(told(join(rig().fresh("group"), {tp.topic})), log);
+}
+
 TEST_P(BrokerContract, ARangeGoesOverMarkersAndOverRecordsThatWereTakenBack) {
   const TopicPartition tp{topic(), Partition(0)}, to{topic(1, false, 1000), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});

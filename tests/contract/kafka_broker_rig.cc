@@ -235,6 +235,24 @@ TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsReadFromItsBeginning) {
   EXPECT_EQ(offsets->front().offset.value_or(Offset(0)), Offset(0)) << "what is new would be skipped";
 }
 
+// Who takes a partition over knows by it that what was committed is of another topic.
+TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsAnotherLog) {
+  const TopicPartition tp{topic(), Partition(0)};
+  const auto log_of = [&] {
+    Probe& probe = join(rig().fresh("group"), {tp.topic});
+    LogRangeRead log;
+    EXPECT_TRUE(await([&] { return (log = log_range(probe, tp)).answered; }));
+    EXPECT_NE(log.log, 0U);
+    return log.log;
+  };
+  const std::uint64_t before = log_of();
+  ASSERT_TRUE(dynamic_cast<kafka::KafkaBroker&>(broker()).admin().remove(tp.topic).has_value());
+  TopicSpec again;
+  again.name = tp.topic;
+  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  EXPECT_NE(log_of(), before);
+}
+
 // The broker asks for the generation of who writes only, and that member has a valid one.
 TEST_P(KafkaAlone, APartitionOfATopicThatWasMadeAnewIsNotHandedOverBeforeItsOffsetIsSetBack) {
   const std::string name = topic(2);

@@ -223,6 +223,38 @@ def offsets_gone(world):
     return "20 messages once more, and told"
 
 
+def made_anew_while_nobody_looks(world):
+    """The topic is another one that has grown past what was committed, and a late write brings the old one's offset
+    back: all of it is handled, and it is told."""
+    topic = Topic(world, "twice")
+    topic.start()
+    topic.produce(0, 21)
+    topic.await_handled(range(1, 21))
+    topic.await_parked()
+    topic.stop()
+    offset = world.witness.offsets(topic.name, topic.name)[0]
+    metadata = world.witness.metadata(topic.name, topic.name)[0]
+    world.witness.ask("delete", topic.name)
+    world.witness.ask("create", topic.name, 1)
+    topic.produce(100, 140)
+    world.witness.ask("commit", topic.name, topic.name, 0, offset, metadata)
+    topic.start()
+    topic.await_handled(range(100, 140))
+    topic.await_committed()
+    assert all(topic.times()[n] == 1 for n in range(100, 140)) and topic.times()[0] == 0, topic.times()
+    assert topic.said("topic_made_anew") == 1, world.last_words()
+    assert topic.metric("bartleby_offset_resets_total") == 1, world.last_words()
+    topic.stop()
+    topic.produce(140, 150)
+    topic.start()
+    topic.await_handled(range(140, 150))
+    topic.await_committed()
+    assert all(topic.times()[n] == 1 for n in range(100, 150)), topic.times()
+    assert topic.said("topic_made_anew") == 1, "of a topic that is the same as before"
+    topic.stop()
+    return "40 messages of the new one, each once"
+
+
 def compacted_topic(world):
     """A message that waits is superseded by a later one of its key: it is finished, the later one is handled."""
     topic = Topic(world, "latest", [("cleanup.policy", "compact"), ("min.cleanable.dirty.ratio", "0.001"),
@@ -292,7 +324,7 @@ def times_that_fall(world):
 
 
 CHECKS = (retention_by_time, retention_by_size, lost_by_retention, passed_unread, offsets_moved, offsets_gone,
-          compacted_topic, old_message_of_a_compacted_topic, settings_hidden, times_that_fall)
+          made_anew_while_nobody_looks, compacted_topic, old_message_of_a_compacted_topic, settings_hidden, times_that_fall)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

@@ -68,7 +68,8 @@ constexpr std::array kNames = {"crash",
                                "stale-end",
                                "large-emits",
                                "together",
-                               "short-log"};
+                               "short-log",
+                               "regrown"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -227,9 +228,9 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   e.max_window = o.has(Fault::kTinyParked) && r.chance(50) ? r.between(10, 40) : 5000000;
   e.max_ahead = o.has(Fault::kTinyAhead) ? static_cast<std::uint32_t>(r.between(2, 20)) : 262144;
   e.write_records = o.has(Fault::kTinyWrites) ? static_cast<std::uint32_t>(r.between(1, 3)) : 2000;
-  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(100, 135)) : kMaxMetadata;
+  e.metadata_limit = o.has(Fault::kTinyMetadata) ? static_cast<std::size_t>(r.between(110, 145)) : kMaxMetadata;
   // No room for heads leaves done entries behind, which a moved offset must overrule.
-  if ((o.has(Fault::kOffsetReset) || o.has(Fault::kOffsetLost)) && r.chance(80)) e.metadata_limit = 100;
+  if ((o.has(Fault::kOffsetReset) || o.has(Fault::kOffsetLost)) && r.chance(80)) e.metadata_limit = 110;
   e.writer_room = 32;
   if (o.has(Fault::kCrowd)) {
     e.concurrency = 200;
@@ -272,6 +273,7 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   if (o.has(Fault::kStaleEnd)) b.p_stale_end = static_cast<std::uint32_t>(r.between(20, 200));
   turn(Fault::kTogether, r.chance(50));
   turn(Fault::kShortLog, r.chance(15));
+  turn(Fault::kRegrown, r.chance(8));
   return o;
 }
 

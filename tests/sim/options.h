@@ -79,6 +79,7 @@ enum class Fault : std::uint8_t {
   kLargeEmits,
   kTogether,
   kShortLog,
+  kRegrown,
   kLastFault,
 };
 

@@ -282,6 +282,7 @@ std::size_t Rig::room_for_heads(std::size_t heads) {
   CommitMetadata m;
   m.writer = std::string("bartleby.g.a.0123456789abcdef");
   m.check = JournalCheck{UINT64_MAX, UINT64_MAX};
+  m.log = 1;
   MetadataBudget budget(m, Offset(0), kMaxMetadata);
   for (std::size_t i = 0; i < heads; ++i) budget.add({Offset(static_cast<std::int64_t>(i)), Lane(1)});
   return budget.characters() + 2;  // not enough for one more

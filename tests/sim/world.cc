@@ -29,7 +29,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
   TopicSpec dlq{.name = "src.dlq", .partitions = 1, .retention = {}, .retention_bytes = {}};
   if (options_.has(Fault::kDlqSmall)) dlq.max_message = 1100;
   if (options_.has(Fault::kMetadataRefused))
-    cluster_->faults().metadata_limit = static_cast<std::size_t>(random_.between(100, 130));
+    cluster_->faults().metadata_limit = static_cast<std::size_t>(random_.between(110, 140));
   TopicSpec out{.name = "out", .partitions = 1, .retention = {}, .retention_bytes = {}};
   TopicSpec outcomes{.name = "bartleby.outcomes", .partitions = 1, .retention = {}, .retention_bytes = {}};
   BARTLEBY_ASSERT(cluster_->ensure_topics({source, journal, dlq, out, outcomes}));
@@ -381,6 +381,10 @@ void World::alarm(Process& p, const Alarm& a, const TopicPartition* tp) {
       break;
     case AlarmType::kStaleEntry:
       coverage_.saw(Seen::kStaleEntry);
+      break;
+    case AlarmType::kTopicMadeAnew:
+      coverage_.saw(Seen::kMadeAnew);
+      if (tp != nullptr) checker_.at(*tp).alarmed = true;  // of what it had and has not any more, too
       break;
     case AlarmType::kOffsetReset:
       coverage_.saw(Seen::kOffsetReset);

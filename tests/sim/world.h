@@ -157,7 +157,8 @@ class World {
   void add_partition();
   void reset_offset();
   void move_offset(const TopicPartition& tp);
-  void recreate();
+  void recreate(bool keeps_offsets);
+  void grow(const TopicPartition& tp, Offset high);
   void change_release(Process& p);
   void last_releases();
   void back_to_old();

@@ -140,23 +140,46 @@ void World::move_offset(const TopicPartition& tp) {
   }
 }
 
-// The topic is deleted and made again while the workers are down; the broker forgets its offsets with it.
-void World::recreate() {
+// The topic is deleted and made again while the workers are down. The broker forgets its offsets with it; or a write
+// that was late has brought them back, and the new topic has grown, mostly as long as the old one was, before anybody
+// looks.
+void World::recreate(bool keeps_offsets) {
   for (auto& p : processes_) crash(*p, std::nullopt);
   down_until_ = scheduler_.now() + Duration(30000);
-  scheduler_.after(Duration(29000), [this] {
+  scheduler_.after(Duration(29000), [this, keeps_offsets] {
     cluster_->recreate(kSource);
     for (auto& [tp, w] : checker_.all()) {
+      const auto was = cluster_->committed(kGroup, tp);
+      const DecodedMetadata found =
+          was ? decode_metadata(as_version_1(was->metadata), *was->offset) : DecodedMetadata{};
       w.excused = true;
       w.high.reset();
       w.low = Offset(0);
-      w.newer = false;
       w.stories.clear();
-      cluster_->drop_offset(kGroup, tp);
+      // What people have moved since, or have never begun, does not say of which topic it is.
+      if (keeps_offsets && found.origin == MetadataOrigin::kOurs) {
+        grow(tp, found.metadata.high);
+      } else {
+        w.newer = false;
+        cluster_->drop_offset(kGroup, tp);
+      }
     }
     to_produce_ += 20;
     for (int i = 0; i < 20; ++i) produce();
   });
+}
+
+void World::grow(const TopicPartition& tp, Offset high) {
+  constexpr std::int64_t kMost = 150;  // records
+  const bool past = random_.chance(75);
+  const std::int64_t to = past ? high.v + random_.between(0, 10) : random_.between(0, high.v);
+  if (to > kMost) cluster_->jump(tp, to - kMost);
+  while (cluster_->log(tp).high_watermark() < Offset(to)) {
+    ++to_produce_;
+    produce(tp.partition.v);
+  }
+  if (past && high > Offset(0)) coverage_.saw(Seen::kRegrown);
+  say("p" + std::to_string(tp.partition.v) + " is made anew and has grown to " + std::to_string(to));
 }
 
 // ---- releases ------------------------------------------------------------------------------------------

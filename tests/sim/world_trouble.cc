@@ -54,7 +54,7 @@ void World::trouble() {
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
         Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump,
-        Fault::kJournalCut,  Fault::kShortLog})
+        Fault::kJournalCut,  Fault::kShortLog,       Fault::kRegrown})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -151,7 +151,8 @@ void World::trouble() {
       reset_offset();
       break;
     case Fault::kRecreated:
-      recreate();
+    case Fault::kRegrown:
+      recreate(fault == Fault::kRegrown);
       break;
     case Fault::kClockJump:
       coverage_.saw(Seen::kClockJump);

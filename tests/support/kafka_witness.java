@@ -163,7 +163,7 @@ public class kafka_witness {
                 });
             case "commit" -> admin.alterConsumerGroupOffsets(words[1],
                 Map.of(new TopicPartition(words[2], Integer.parseInt(words[3])),
-                    new OffsetAndMetadata(Long.parseLong(words[4])))).all().get();
+                    new OffsetAndMetadata(Long.parseLong(words[4]), words.length > 5 ? words[5] : ""))).all().get();
             case "uncommit" -> admin.deleteConsumerGroupOffsets(words[1], committed(words[1], words[2])).all().get();
             case "members" -> admin.describeConsumerGroups(List.of(words[1])).all().get().get(words[1]).members()
                 .forEach(one -> out.println(one.consumerId()));

@@ -39,6 +39,7 @@ CommitMetadata random_metadata(Random& random, Offset committed, std::size_t max
     Head& head = m.heads.emplace_back(Head{at, std::nullopt});
     if (random.chance(80)) head.lane = Lane(static_cast<std::uint32_t>(random.next()));
   }
+  if (random.chance(50)) m.log = any_number(random);
   m.high = Offset(at.v + (m.heads.empty() ? 0 : 1) + static_cast<std::int64_t>(random.below(1000)));
   return m;
 }
@@ -57,6 +58,10 @@ MetadataOrigin origin_of(std::string_view text) { return decode_metadata(text, k
 TEST(Metadata, HasThisTextForEver) {
   EXPECT_EQ(encode_metadata(sample(), kL), "b1.DmJhcnRsZWJ5LmcuaS4xrAIByAEBAggHBgUEAwIB6AcBAgMB776t3sgBAQcAAADUfrvR");
   EXPECT_EQ(encode_metadata(CommitMetadata{}, Offset(0)), "b1.AAAAAAAAAAAA+0X3Ng");
+  CommitMetadata with_log = sample();
+  with_log.log = 0x1122334455667788ULL;
+  EXPECT_EQ(encode_metadata(with_log, kL),
+            "b1.DmJhcnRsZWJ5LmcuaS4xrAIByAEBAggHBgUEAwIB6AcBAgMB776t3sgBAQcAAACId2ZVRDMiEX77U6E");
 }
 
 TEST(Metadata, ReadsBackWhatWasWritten) {
@@ -81,6 +86,7 @@ TEST(Metadata, KeepsTheLargestNumbers) {
   m.check = JournalCheck{UINT64_MAX, UINT64_MAX};
   m.counters = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
   m.heads = {{Offset(INT64_MAX - 1), Lane(UINT32_MAX)}};
+  m.log = UINT64_MAX;
   EXPECT_EQ(decode_metadata(encode_metadata(m, Offset(0)), Offset(0)).metadata, m);
 }
 
@@ -127,6 +133,10 @@ TEST(Metadata, RefusesWhatAValidChecksumCannotExcuse) {
   EXPECT_EQ(origin_of(with("\x81\x80\x80\x80\x80\x80\x80\x80\x01")), MetadataOrigin::kDamaged) << "heads without end";
   EXPECT_EQ(origin_of(with(std::string("\x80\0", 2))), MetadataOrigin::kDamaged) << "a number longer than needed";
   EXPECT_EQ(origin_of(with("")), MetadataOrigin::kDamaged) << "no heads at all";
+  ASSERT_EQ(origin_of(with(std::string("\0\1\0\0\0\0\0\0\0", 9))), MetadataOrigin::kOurs) << "log 1";
+  EXPECT_EQ(origin_of(with(std::string("\0\1\0\0\0\0\0\0", 8))), MetadataOrigin::kDamaged) << "a log of 7 bytes";
+  EXPECT_EQ(origin_of(with(std::string("\0\1\0\0\0\0\0\0\0\0", 10))), MetadataOrigin::kDamaged) << "one of 9";
+  EXPECT_EQ(origin_of(with(std::string(9, '\0'))), MetadataOrigin::kDamaged) << "log 0 is not written";
   const std::string overflow = std::string("\0\0\0", 3) + "\xff\xff\xff\xff\xff\xff\xff\xff\x7f" + std::string(5, '\0');
   EXPECT_EQ(decode_metadata(sealed(overflow, Offset(0)), Offset(0)).origin, MetadataOrigin::kOurs);
   EXPECT_EQ(origin_of(sealed(overflow, kL)), MetadataOrigin::kDamaged) << "H above every offset";

@@ -136,7 +136,7 @@ void workers(MetricsText& out, const std::vector<Seen>& seen) {
   counter("bartleby_stale_replies_total", "Answers that came when their partition was gone",
           [](const Worker& w) { return w.figures().stale_replies.load(); });
   counter("bartleby_offset_resets_total", "Positions that did not exist any more, or were gone themselves",
-          [](const Worker& w) { return w.alarms(AlarmType::kOffsetReset); });
+          [](const Worker& w) { return w.alarms(AlarmType::kOffsetReset) + w.alarms(AlarmType::kTopicMadeAnew); });
   counter("bartleby_lost_by_retention_total", "Times that a topic had deleted waiting messages",
           [](const Worker& w) { return w.alarms(AlarmType::kLostByRetention); });
   counter("bartleby_exhausted_kept_total", "Exhausted messages that stay parked (dead_letter.enabled: false)",

@@ -7,6 +7,7 @@
 
 #include "adapters/broker/kafka/read_ahead.h"
 #include "base/assert.h"
+#include "base/hash.h"
 #include "base/thread_name.h"
 
 namespace bartleby::kafka {
@@ -318,6 +319,10 @@ void KafkaMember::cancel_range(std::uint64_t request) {
 
 void KafkaMember::read_log_range(std::uint64_t request, TopicPartition tp) {
   order([this, request, tp = std::move(tp)] {
+    // Whoever takes it over compares which topic it is, so it is not told before that is known.
+    if (!topics_known_ && std::ranges::find(spec_.topics, tp.topic) != spec_.topics.end())
+      return push(LogRangeRead{request, false, {}, {}, {}});
+    const std::string id = topic_watch_.id_of(tp.topic);
     ask_ends({.asked = Asked::kLogRange,
               .request = request,
               .ref = {},
@@ -325,7 +330,8 @@ void KafkaMember::read_log_range(std::uint64_t request, TopicPartition tp) {
               .wanted = {},
               .start = {},
               .stable = {},
-              .high_watermark = {}},
+              .high_watermark = {},
+              .log = id.empty() ? 0 : std::max<std::uint64_t>(hash64(id), 1)},
              tp);
   });
 }

@@ -114,6 +114,7 @@ class KafkaMember : public Member {
     std::uint32_t run = 0;
     Offset wanted;
     std::optional<Offset> start, stable, high_watermark;
+    std::uint64_t log = 0;
   };
   struct Unresolved {
     WriteSerial serial;

@@ -196,8 +196,8 @@ void KafkaMember::answered(Ask& ask, std::uint64_t which, rd_kafka_event_t* even
     // The three were not read at one moment: what comes later is never below what came before.
     const Offset stable = std::max(*ask.stable, *ask.start);
     const Offset high_watermark = std::max(stable, *ask.high_watermark);
-    return push(
-        LogRangeRead{ask.request, true, *ask.start, stable, high_watermark, size_of(ask.tp, *ask.start, stable)});
+    return push(LogRangeRead{ask.request, true, *ask.start, stable, high_watermark, size_of(ask.tp, *ask.start, stable),
+                             ask.log});
   }
   Slot* mine = slot(ask.ref);
   if (mine == nullptr || mine->run != ask.run) return;

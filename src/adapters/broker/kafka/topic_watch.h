@@ -51,6 +51,12 @@ class TopicWatch {
     return anew ? TopicTurn::kAnew : back ? TopicTurn::kBack : TopicTurn::kSame;
   }
 
+  // The last one told; empty: not known, or brokers have none.
+  std::string id_of(const std::string& topic) const {
+    const auto at = ids_.find(topic);
+    return at == ids_.end() ? "" : at->second;
+  }
+
  private:
   static constexpr int kNotFound = 3;  // looks
 
