@@ -334,7 +334,16 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
     --shared_.reserve_users;
   };
   const bool ends_early = in.answered && in.records.empty() && in.next <= e.offset && in.log_start <= e.offset;
-  if (!in.answered || ends_early) {
+  const bool there = in.answered && !in.records.empty() && in.records.front().offset == e.offset;
+  const bool another = there && !(e.flags & kUnread) && in.records.front().timestamp != e.timestamp &&
+                       !mutant(Mutant::kEntryTimestampIgnored);
+  if (another && phase_ == Phase::kRunning) {  // the log is another one, whatever was committed of it
+    drop_from(0);
+    another_log_ = true;
+    return restart();
+  }
+  // Who is handing over leaves that to the next owner, who reads it too.
+  if (!in.answered || ends_early || another) {
     drop_from(0);
     give_reserve_back();
     room_queue_.push_back(i);
@@ -345,7 +354,7 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   short_since_ = kNever;
   const std::uint32_t lane = e.lane;
   e.state = State::kQueued;
-  if (in.records.empty() || in.records.front().offset != e.offset) {
+  if (!there) {
     drop_from(0);
     give_reserve_back();
     const bool superseded = traits_.compacted && e.offset >= in.log_start;  // below, it was retention
@@ -381,11 +390,6 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   if (e.flags & kUnread) {
     e.timestamp = r.timestamp;
     e.flags &= static_cast<std::uint8_t>(~kUnread);
-  } else if (r.timestamp != e.timestamp && !mutant(Mutant::kEntryTimestampIgnored)) {
-    // Another record of that number: the log is another one, whatever was committed of it.
-    shared_.free_slot(r.slot);
-    another_log_ = true;
-    return restart();
   }
   e.case_id = r.case_id;
   e.record_flags = r.flags;

@@ -96,8 +96,8 @@ void PartitionEngine::log_read(const LogIn& in) {
   log_end_ = in.log_end;
   log_bytes_ = in.bytes;
   if (phase_ == Phase::kReadLog) {
-    log_ = in.log;
     const std::uint64_t known_log = found_.origin == MetadataOrigin::kOurs ? found_.metadata.log : 0;
+    log_ = in.log == 0 && !another_log_ ? known_log : in.log;  // who comes next may be told, and compares
     if (known_log != 0 && in.log != 0 && known_log != in.log && !mutant(Mutant::kLogNotCompared)) another_log_ = true;
     // A log that is shorter than what was committed is another one, or whoever answers has fallen behind: all would run
     // again because of one answer, so it is asked for some seconds.
@@ -182,19 +182,21 @@ void PartitionEngine::take_over() {
     shared_.alarm(AlarmType::kDamagedMetadata, ref_, found_offset_.value_or(Offset(0)));
   low_ = found_offset_.value_or(mutant(Mutant::kAddedPartitionAtEnd) ? log_end_ : log_start_);
   bool trusted = found_.origin == MetadataOrigin::kOurs;
-  if (another_log_ && found_offset_) {  // the topic was made anew, and the offset is the old one's
-    shared_.alarm(AlarmType::kTopicMadeAnew, ref_, low_, static_cast<std::uint64_t>(log_end_.v));
+  const auto believe_nothing = [&](AlarmType why) {
+    shared_.alarm(why, ref_, low_, static_cast<std::uint64_t>(log_end_.v));
     low_ = log_start_;
     trusted = false;
-    found_.origin = MetadataOrigin::kDamaged;
+    // As where people have emptied it: what is called done may be another record with the same time.
+    found_.origin = mutant(Mutant::kDoneOfAnotherLog) ? MetadataOrigin::kDamaged : MetadataOrigin::kEmpty;
+  };
+  if (another_log_ && found_offset_) {  // the offset is an earlier topic's; or the same one was cut, and has grown
+    const bool same = trusted && log_ != 0 && found_.metadata.log == log_;
+    believe_nothing(same ? AlarmType::kOffsetReset : AlarmType::kTopicMadeAnew);
   } else if (!found_offset_) {
     // A partition that was added, or an offset that was lost: from the log's start, and said where that may repeat.
     if (log_start_ > Offset(0) || !found_entries_.empty()) shared_.alarm(AlarmType::kOffsetReset, ref_, low_);
   } else if (low_ > log_end_) {  // a log that was cut, or another one that nobody can tell from it
-    shared_.alarm(AlarmType::kOffsetReset, ref_, low_, static_cast<std::uint64_t>(log_end_.v));
-    low_ = log_start_;
-    trusted = false;
-    found_.origin = MetadataOrigin::kDamaged;
+    believe_nothing(AlarmType::kOffsetReset);
   } else if (low_ < log_start_) {
     shared_.alarm(AlarmType::kOffsetReset, ref_, low_, static_cast<std::uint64_t>(log_start_.v));
   }

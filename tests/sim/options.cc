@@ -69,7 +69,8 @@ constexpr std::array kNames = {"crash",
                                "large-emits",
                                "together",
                                "short-log",
-                               "regrown"};
+                               "regrown",
+                               "no-log-ids"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -273,7 +274,16 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   if (o.has(Fault::kStaleEnd)) b.p_stale_end = static_cast<std::uint32_t>(r.between(20, 200));
   turn(Fault::kTogether, r.chance(50));
   turn(Fault::kShortLog, r.chance(15));
-  turn(Fault::kRegrown, r.chance(8));
+  turn(Fault::kRegrown, r.chance(12));
+  // Many have left memory and fall due one right after the other.
+  if (o.has(Fault::kTinyBytes) && o.has(Fault::kBypass) && r.chance(50)) {
+    e.cases[0].backoff = e.cases[1].backoff = Schedule{{Duration(r.between(500, 10000))}};
+    e.max_bytes = static_cast<std::uint64_t>(r.between(200, 1000));
+  }
+  // No room for heads leaves done entries behind, which may be of another topic by then.
+  if (o.has(Fault::kRegrown) && !o.has(Fault::kMetadataRefused) && r.chance(80)) e.metadata_limit = 110;
+  turn(Fault::kNoLogIds, r.chance(8) && !o.has(Fault::kRegrown));  // then nobody can tell such a topic from the old one
+  b.tells_log = !o.has(Fault::kNoLogIds);
   return o;
 }
 

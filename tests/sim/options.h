@@ -80,6 +80,7 @@ enum class Fault : std::uint8_t {
   kTogether,
   kShortLog,
   kRegrown,
+  kNoLogIds,
   kLastFault,
 };
 

@@ -128,7 +128,8 @@ TEST(Rules, AnEntryOfADeletedTopicDoesNotCountForTheRecordThatHasItsOffsetNow) {
   expect_rule(recreated_topic_parked, {Mutant::kEntryTimestampIgnored});
 }
 
-// The same with a done entry and committed offsets that survived: the new message would be lost.
+// The same with a done entry and committed offsets that survived, and nobody says which log it is: the new message would
+// be lost.
 std::string recreated_topic_done() {
   Rig rig;
   rig.engine.metadata_limit = Rig::room_for_heads(0);
@@ -138,6 +139,7 @@ std::string recreated_topic_done() {
   first.reject(1);
   BARTLEBY_MUST(rig.wind_until([&] { return rig.has_done(1); }));
   rig.crash(first);
+  rig.cluster.faults().tells_log = false;
   rig.cluster.recreate("src");
   rig.wind(Duration(5000));
   rig.produce_all({"blocker", "k"});
@@ -226,6 +228,74 @@ std::string made_anew_and_grown() {
 
 TEST(Rules, ATopicThatWasMadeAnewAndHasGrownIsReadFromItsBeginning) {
   expect_rule(made_anew_and_grown, {Mutant::kLogNotCompared});
+}
+
+// The new topic was filled from where the old one came from, with the times of then: another message has the number and
+// the time of one that was done.
+std::string made_anew_with_the_times_of_then() {
+  Rig rig;
+  rig.engine.metadata_limit = Rig::room_for_heads(0);
+  rig.produce_all({"blocker", "k"});
+  Worker& first = rig.start();
+  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1}); }));
+  first.reject(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_done(1); }));
+  const Timestamp then = rig.entry(1)->timestamp;
+  rig.crash(first);
+  rig.cluster.recreate("src");
+  rig.wind(Duration(5000));
+  rig.produce_all({"k", "l"});
+  rig.cluster.date(kPartition, Offset(1), then);
+
+  Worker& second = rig.start("b");
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.alarmed(AlarmType::kTopicMadeAnew); }));
+  rig.crash(second);  // before it has erased anything, or after it
+  Worker& third = rig.start("c");
+  BARTLEBY_MUST(rig.wind_until([&] { return third.at_all({0, 1}); }));
+  third.done(0);
+  third.done(1);
+  BARTLEBY_MUST(rig.wind_until([&] { return rig.low() == Offset(2); }));
+  rig.wind(Duration(2000));
+  BARTLEBY_MUST(rig.journal().empty());
+  return "";
+}
+
+TEST(Rules, ADoneEntryOfADeletedTopicDoesNotFinishARecordWithItsOffsetAndItsTime) {
+  expect_rule(made_anew_with_the_times_of_then, {Mutant::kDoneOfAnotherLog});
+}
+
+// Nobody says which log it is, and the read that shows it comes at any time before or while the partition is handed over.
+TEST(Rules, WhoHandsOverLeavesItToTheNextOwnerToSeeThatTheLogIsAnotherOne) {
+  bool told = false;
+  int left = 0;
+  for (Duration after{-100}; !told && after < Duration(2000); after += Duration(10)) {
+    Rig rig;
+    rig.cluster.faults().tells_log = false;
+    rig.cluster.faults().latency_min = rig.cluster.faults().latency_max = Duration(50);
+    rig.produce_all({"k"});
+    Worker& first = rig.start();
+    ASSERT_TRUE(rig.until_at(first, 0));
+    first.fails(0);
+    const Instant due = rig.scheduler.now() + Duration(10000);
+    ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+    rig.crash(first);
+    rig.cluster.recreate("src");
+    rig.wind(Duration(2000));
+    rig.produce_all({"k"});
+    Worker& second = rig.start("b");
+    rig.wind(due + after - rig.scheduler.now());
+    told = rig.alarmed(AlarmType::kTopicMadeAnew);
+    if (told) break;
+    ++left;
+    rig.stop(second);
+    EXPECT_FALSE(rig.alarmed(AlarmType::kTopicMadeAnew)) << after.count() << " ms after it was due";
+    Worker& third = rig.start("c");
+    ASSERT_TRUE(rig.until_at(third, 0));
+    EXPECT_EQ(third.at(0)->attempt, 1U);
+    EXPECT_TRUE(rig.alarmed(AlarmType::kTopicMadeAnew));
+  }
+  EXPECT_TRUE(told) << "it never began anew by itself";
+  EXPECT_GT(left, 10);
 }
 
 // A tool that moves the offset but copies the text beside it would move H too.

@@ -191,6 +191,8 @@ void SimCluster::jump(const TopicPartition& tp, std::int64_t by) { find_log(tp)-
 
 void SimCluster::compact(const TopicPartition& tp) { const_cast<PartitionLog&>(log(tp)).compact(); }
 
+void SimCluster::date(const TopicPartition& tp, Offset offset, Timestamp time) { find_log(tp)->date(offset, time); }
+
 void SimCluster::cut_back(const TopicPartition& tp, Offset to) { find_log(tp)->cut_back(to); }
 
 void SimCluster::recreate(const std::string& name) {

@@ -63,7 +63,9 @@ class SimCluster : public Broker {
   void jump(const TopicPartition& tp, std::int64_t by);  // so many offsets hold nothing
   void delete_before(const TopicPartition& tp, Offset offset);
   void compact(const TopicPartition& tp);
-  void recreate(const std::string& topic);             // empty logs, offsets from 0; committed offsets of groups stay
+  void recreate(const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
+  void date(const TopicPartition& tp, Offset offset,
+            Timestamp time);                           // of a record that is there: its producer says so
   void cut_back(const TopicPartition& tp, Offset to);  // as if what lies above had never been written
   void add_partitions(const std::string& topic, std::int32_t total);
   void set_max_message(const std::string& topic, std::size_t bytes);

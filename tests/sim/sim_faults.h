@@ -36,6 +36,7 @@ struct BrokerFaults {
   // Of a read of offsets, of a log range, of a slice of a range; of the answer to `resolve`.
   std::uint32_t p_read_fail = 0;
   // Of a slice of a range, and of a log range: who answers has fallen behind and knows an earlier end.
+  bool tells_log = true;     // which log it is; brokers before 2.8 do not
   bool short_reads = false;  // of topics that are not compacted: nothing lies where one looks
   std::uint32_t p_stale_end = 0;
   // Of `fence_writer`, and of the init in `resolve`. Half of the failed ones have taken effect.

@@ -99,6 +99,8 @@ void PartitionLog::recreate() {
   wake();
 }
 
+void PartitionLog::date(Offset offset, Timestamp time) { entries_.at(index_of(offset)).record.timestamp = time; }
+
 void PartitionLog::cut_back(Offset to) {
   BARTLEBY_ASSERT(pending_.empty());
   to = std::max(to, start_);

@@ -47,6 +47,7 @@ class PartitionLog {
   void delete_before(Offset offset);
   void compact();
   void recreate();
+  void date(Offset offset, Timestamp time);  // of a record that is there
   void cut_back(Offset to);  // an unclean election: the newest records are gone, and their offsets are given anew
 
   // Committed records at or above `from`, at most `limit` entries looked at, below `to`. Answers with the

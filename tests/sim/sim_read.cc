@@ -171,7 +171,7 @@ void SimMember::read_log_range(std::uint64_t request, TopicPartition tp) {
     LogRangeRead read{request, !failed && !silent && log != nullptr, {}, {}, {}};
     if (read.answered) {
       read.bytes = log->bytes();
-      read.log = log->incarnation() + 1;
+      read.log = cluster.faults_.tells_log ? log->incarnation() + 1 : 0;
       read.start = log->start();
       read.end = log->last_stable();
       read.high_watermark = log->high_watermark();

@@ -158,6 +158,8 @@ class World {
   void reset_offset();
   void move_offset(const TopicPartition& tp);
   void recreate(bool keeps_offsets);
+  void regrow(int tries);
+  void take_time_of_done(const TopicPartition& tp, Offset at);
   void grow(const TopicPartition& tp, Offset high);
   void change_release(Process& p);
   void last_releases();
@@ -199,7 +201,8 @@ class World {
   Instant last_crash_{};
   std::uint64_t largest_ = 0;  // of the messages, as the budget counts them
   bool healed_ = false;
-  bool foreign_ = false;  // a tool has written metadata that is not ours
+  bool same_time_ = false;  // another message has the number and the time of one that a journal calls done
+  bool foreign_ = false;    // a tool has written metadata that is not ours
 };
 
 RunResult run_seed(std::uint64_t seed, const std::vector<Fault>& off, Coverage& coverage, bool trace);

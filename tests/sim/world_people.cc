@@ -116,7 +116,8 @@ void World::move_offset(const TopicPartition& tp) {
     const auto done = last_done(w);
     const Offset most = done && random_.chance(70) ? std::max(*done, log.start()) : log.high_watermark();
     to = Offset(random_.between(log.start().v, most.v));
-    const std::uint64_t tool = is_settled(before) ? random_.below(5) : 4;
+    // A tool's text says nothing of the log, so a done entry of an earlier one with the time of another message counts.
+    const std::uint64_t tool = is_settled(before) && !same_time_ ? random_.below(5) : 4;
     if (tool == 0) {
       text = "moved by a tool";
       foreign_ = true;
@@ -169,17 +170,46 @@ void World::recreate(bool keeps_offsets) {
   });
 }
 
+// Now, or when a journal calls something done, if that comes soon.
+void World::regrow(int tries) {
+  if (healed_) return;
+  const bool done = std::ranges::any_of(checker_.all(), [](const auto& one) {
+    return std::ranges::any_of(one.second.journal, [](const auto& entry) {
+      const auto* m = std::get_if<MessageEntry>(&entry.second.entry);
+      return m != nullptr && m->done;
+    });
+  });
+  if (done || tries == 0) return recreate(true);
+  scheduler_.after(Duration(250), [this, tries] { regrow(tries - 1); });
+}
+
 void World::grow(const TopicPartition& tp, Offset high) {
   constexpr std::int64_t kMost = 150;  // records
   const bool past = random_.chance(75);
   const std::int64_t to = past ? high.v + random_.between(0, 10) : random_.between(0, high.v);
   if (to > kMost) cluster_->jump(tp, to - kMost);
+  const bool refilled = random_.chance(80);  // from where the old one came from, with the times of then
   while (cluster_->log(tp).high_watermark() < Offset(to)) {
+    const Offset at = cluster_->log(tp).high_watermark();
     ++to_produce_;
     produce(tp.partition.v);
+    if (refilled) take_time_of_done(tp, at);
   }
   if (past && high > Offset(0)) coverage_.saw(Seen::kRegrown);
   say("p" + std::to_string(tp.partition.v) + " is made anew and has grown to " + std::to_string(to));
+}
+
+// Another message has the number and the time of one that the journal calls done.
+void World::take_time_of_done(const TopicPartition& tp, Offset at) {
+  Watched& w = checker_.at(tp);
+  for (const auto& [key, decoded] : w.journal) {
+    const auto* m = std::get_if<MessageEntry>(&decoded.entry);
+    if (m == nullptr || !m->done || m->offset != at) continue;
+    cluster_->date(tp, at, m->timestamp);
+    w.stories.at(at).timestamp = m->timestamp;
+    same_time_ = true;
+    coverage_.saw(Seen::kSameTime);
+  }
 }
 
 // ---- releases ------------------------------------------------------------------------------------------

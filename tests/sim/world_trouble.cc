@@ -151,8 +151,10 @@ void World::trouble() {
       reset_offset();
       break;
     case Fault::kRecreated:
+      recreate(false);
+      break;
     case Fault::kRegrown:
-      recreate(fault == Fault::kRegrown);
+      regrow(random_.chance(80) ? 80 : 0);
       break;
     case Fault::kClockJump:
       coverage_.saw(Seen::kClockJump);

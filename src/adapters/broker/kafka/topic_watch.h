@@ -51,6 +51,8 @@ class TopicWatch {
     return anew ? TopicTurn::kAnew : back ? TopicTurn::kBack : TopicTurn::kSame;
   }
 
+  bool found(const std::string& topic) const { return ids_.contains(topic); }  // at least once
+
   // The last one told; empty: not known, or brokers have none.
   std::string id_of(const std::string& topic) const {
     const auto at = ids_.find(topic);
