@@ -77,7 +77,7 @@ std::vector<Command> archive_commands() {
           {.name = "archive restore",
            .summary = "its letters are open again, with their bytes",
            .operands = {{"ARCHIVE"}},
-           .options = with_server_options({{"--reason", 'r', "TEXT", "why; stands in the audit"}}),
+           .options = with_server_options({reason_option()}),
            .examples = {"bartleby archive restore arc_1f0c9a2b7d3e4f5061728394 -r 'the vendor wants them after all'"},
            .run = restore}};
 }

@@ -43,7 +43,7 @@ Ran put_channel(const Arguments& arguments, const CliContext& context) {
   if (!session) return std::unexpected(session.error());
   std::string body;
   write_channel(body, arguments, *partitions);
-  const auto made = put(*session, channel_path(arguments.operand(0)), body);
+  const auto made = put(*session, with_reason(channel_path(arguments.operand(0)), arguments), body);
   if (!made) return std::unexpected(made.error());
   session->show_one(*made, made->text("id"), [&] { return told_once(*session, *made); });
   return exit_status::kOk;
@@ -89,7 +89,7 @@ Ran put_consumer(const Arguments& arguments, const CliContext& context) {
   if (!session) return std::unexpected(session.error());
   std::string body;
   write_consumer(body, arguments);
-  const auto made = put(*session, consumer_path(arguments), body);
+  const auto made = put(*session, with_reason(consumer_path(arguments), arguments), body);
   if (!made) return std::unexpected(made.error());
   session->show_one(*made, made->text("id"), [&] { return told_once(*session, *made); });
   return exit_status::kOk;
@@ -118,7 +118,8 @@ Ran list_consumers(const Arguments& arguments, const CliContext& context) {
 Ran remove_consumer(const Arguments& arguments, const CliContext& context) {
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
-  const auto reply = session->client().call({.method = "DELETE", .path = consumer_path(arguments)});
+  const auto reply =
+      session->client().call({.method = "DELETE", .path = with_reason(consumer_path(arguments), arguments)});
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 300) return std::unexpected(failure_of(*reply, session->client().server()));
   session->err() << shown(arguments.operand(1)) << " removed\n";
@@ -165,47 +166,48 @@ Ran check(const Arguments& arguments, const CliContext& context) {
 std::vector<Command> channels_commands() {
   const Option name{"--name", 0, "NAME", "for people; else the id"};
   const Option token{"--token", 0, "TOKEN", "8 to 255 characters; else one is made, and printed this once"};
-  return {
-      {.name = "channels put",
-       .summary = "make a channel, or change it",
-       .operands = {{"CHANNEL"}},
-       .options = with_server_options({name, token, {"--partitions", 0, "N", "how many at least: 1 to 64, else 1"}}),
-       .examples = {"bartleby channels put order-events --name 'Order Events'"},
-       .run = put_channel},
-      {.name = "channels ls",
-       .summary = "list channels",
-       .options = with_server_options({watch_option()}),
-       .examples = {"bartleby channels ls"},
-       .run = list_channels},
-      {.name = "consumers put",
-       .summary = "register a consumer of a channel, or change it; it gets what is broadcast from now on",
-       .operands = {{"CHANNEL"}, {"CONSUMER"}},
-       .options = with_server_options({{"--url", 0, "URL", "where messages are posted"},
-                                       name,
-                                       token,
-                                       {"--retry", 0, "JSON", "as workers.NAME.retry in the configuration"},
-                                       {"--paused", 0, "", "it gets nothing until it is put again without this"}}),
-       .examples = {"bartleby consumers put order-events payment-service --url https://pay.example/hook"},
-       .run = put_consumer},
-      {.name = "consumers ls",
-       .summary = "list the consumers of a channel",
-       .operands = {{"CHANNEL"}},
-       .options = with_server_options({watch_option()}),
-       .examples = {"bartleby consumers ls order-events"},
-       .run = list_consumers},
-      {.name = "consumers rm",
-       .summary = "remove a consumer that has no dead jobs",
-       .operands = {{"CHANNEL"}, {"CONSUMER"}},
-       .options = server_options(),
-       .examples = {"bartleby consumers rm order-events payment-service"},
-       .run = remove_consumer},
-      {.name = "check",
-       .summary = "dead jobs for Nagios: exit status 0 fine, 1 warning, 2 critical, 3 unknown",
-       .options = with_server_options({{"--dlq", 0, "NAME", "open letters of one dlq, instead of all dead jobs"},
-                                       {"--warn", 0, "N", "warning from so many on; else 1"},
-                                       {"--crit", 0, "N", "critical from so many on; else 10"}}),
-       .examples = {"bartleby check --warn 1 --crit 10", "bartleby check --dlq orders.dlq --warn 5 --crit 50"},
-       .run = check}};
+  return {{.name = "channels put",
+           .summary = "make a channel, or change it",
+           .operands = {{"CHANNEL"}},
+           .options = with_server_options(
+               {name, token, {"--partitions", 0, "N", "how many at least: 1 to 64, else 1"}, reason_option()}),
+           .examples = {"bartleby channels put order-events --name 'Order Events'"},
+           .run = put_channel},
+          {.name = "channels ls",
+           .summary = "list channels",
+           .options = with_server_options({watch_option()}),
+           .examples = {"bartleby channels ls"},
+           .run = list_channels},
+          {.name = "consumers put",
+           .summary = "register a consumer of a channel, or change it; it gets what is broadcast from now on",
+           .operands = {{"CHANNEL"}, {"CONSUMER"}},
+           .options = with_server_options({{"--url", 0, "URL", "where messages are posted"},
+                                           name,
+                                           token,
+                                           {"--retry", 0, "JSON", "as workers.NAME.retry in the configuration"},
+                                           {"--paused", 0, "", "it gets nothing until it is put again without this"},
+                                           reason_option()}),
+           .examples = {"bartleby consumers put order-events payment-service --url https://pay.example/hook"},
+           .run = put_consumer},
+          {.name = "consumers ls",
+           .summary = "list the consumers of a channel",
+           .operands = {{"CHANNEL"}},
+           .options = with_server_options({watch_option()}),
+           .examples = {"bartleby consumers ls order-events"},
+           .run = list_consumers},
+          {.name = "consumers rm",
+           .summary = "remove a consumer that has no dead jobs",
+           .operands = {{"CHANNEL"}, {"CONSUMER"}},
+           .options = with_server_options({reason_option()}),
+           .examples = {"bartleby consumers rm order-events payment-service"},
+           .run = remove_consumer},
+          {.name = "check",
+           .summary = "dead jobs for Nagios: exit status 0 fine, 1 warning, 2 critical, 3 unknown",
+           .options = with_server_options({{"--dlq", 0, "NAME", "open letters of one dlq, instead of all dead jobs"},
+                                           {"--warn", 0, "N", "warning from so many on; else 1"},
+                                           {"--crit", 0, "N", "critical from so many on; else 10"}}),
+           .examples = {"bartleby check --warn 1 --crit 10", "bartleby check --dlq orders.dlq --warn 5 --crit 50"},
+           .run = check}};
 }
 
 }  // namespace bartleby::cli

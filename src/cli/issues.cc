@@ -126,7 +126,7 @@ Ran mute(const Arguments& arguments, const CliContext& context) {
 }  // namespace
 
 std::vector<Command> issues_commands() {
-  const Option reason{"--reason", 'r', "TEXT", "why; stands in the audit"};
+  const Option reason = reason_option();
   return {{.name = "issues ls",
            .summary = "list what letters die of, the latest first",
            .options = with_server_options({{"--state", 's', "STATES", "some of new,active,regressed,muted,resolved"},

@@ -87,8 +87,8 @@ Ran revoke_keys(const Arguments& arguments, const CliContext& context) {
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const auto reply =
-        session->client().call({.method = "DELETE", .path = "/api/v1/keys/" + encoded(arguments.operand(i))});
+    const auto reply = session->client().call(
+        {.method = "DELETE", .path = with_reason("/api/v1/keys/" + encoded(arguments.operand(i)), arguments)});
     if (!reply) return std::unexpected(reply.error());
     if (reply->status >= 300) return std::unexpected(failure_of(*reply, session->client().server()));
     session->err() << shown(arguments.operand(i)) << " revoked\n";
@@ -112,7 +112,7 @@ std::vector<Command> keys_commands() {
              .choices = {"read", "payload", "replay", "discard", "approve", "ingest", "work", "admin"},
              .repeats = true},
             {"--expires-in", 0, "SPAN", "such as 30d; else never"},
-            {"--reason", 'r', "TEXT", "why; stands in the audit"}}),
+            reason_option()}),
        .details = "viewer reads, without what messages hold; operator reads, replays and discards; admin may do all. "
                   "The server keeps a hash of the key alone.",
        .examples = {"bartleby keys new ann --role operator", "bartleby keys new billing -s ingest --expires-in 90d"},
@@ -125,8 +125,8 @@ std::vector<Command> keys_commands() {
       {.name = "keys revoke",
        .summary = "a key opens nothing any more, at once; its sessions end",
        .operands = {{.name = "KEY", .repeats = true}},
-       .options = server_options(),
-       .examples = {"bartleby keys revoke bk_k3v9x2m4qa"},
+       .options = with_server_options({reason_option()}),
+       .examples = {"bartleby keys revoke bk_k3v9x2m4qa -r 'was in a screenshot'"},
        .run = revoke_keys}};
 }
 

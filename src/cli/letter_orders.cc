@@ -215,7 +215,7 @@ Ran purge(const Arguments& arguments, const CliContext& context) {
 
 std::vector<Command> letter_order_commands() {
   const Option query{"--query", 'q', "QUERY", "which; shows a plan, and does nothing without --yes"};
-  const Option reason{"--reason", 'r', "TEXT", "why; stands in the audit"};
+  const Option reason = reason_option();
   const Option yes{"--yes", 'y', "", "carry the plan out at once"};
   const std::vector<Operand> letters = {{"LETTER", false, {}, true}};
   const auto run = [](const char* kind) {
@@ -271,7 +271,7 @@ std::vector<Command> purge_commands() {
            .summary = "delete old letters for good; shows a plan, and does nothing without --yes",
            .operands = {{"DLQ"}},
            .options = with_server_options({{"--older-than", 0, "SPAN", "dead for longer than this, such as 90d"},
-                                           {"--reason", 'r', "TEXT", "why; stands in the audit"},
+                                           reason_option(),
                                            {"--yes", 'y', "", "carry the plan out at once"}}),
            .examples = {"bartleby dlqs purge orders.dlq --older-than 90d",
                         "bartleby dlqs purge orders.dlq --older-than 90d --yes"},

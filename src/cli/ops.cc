@@ -155,7 +155,7 @@ Ran set_rate(const Arguments& arguments, const CliContext& context) {
 }  // namespace
 
 std::vector<Command> ops_commands() {
-  const Option reason{"--reason", 'r', "TEXT", "why; stands in the audit"};
+  const Option reason = reason_option();
   const auto verb = [&](const char* name, const char* summary) {
     return Command{.name = std::string("ops ") + name,
                    .summary = summary,

@@ -93,7 +93,7 @@ Ran order(const Arguments& arguments, const CliContext& context, const char* ver
   if (!body) return std::unexpected(body.error());
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
-  const auto answer = session->post(path_of(arguments.operand(0)) + ":" + verb, *body);
+  const auto answer = session->post(with_reason(path_of(arguments.operand(0)) + ":" + verb, arguments), *body);
   if (!answer) return std::unexpected(answer.error());
   const std::int64_t messages = answer->integer("messages");
   session->show_one(*answer, std::to_string(messages),
@@ -111,7 +111,8 @@ std::vector<Command> parked_commands() {
   const std::vector<Option> options =
       with_server_options({kind,
                            {"--all", 0, "", "all that are parked"},
-                           {"--topic", 0, "TOPIC", "of P:OFFSET, where the worker has several"}});
+                           {"--topic", 0, "TOPIC", "of P:OFFSET, where the worker has several"},
+                           reason_option()});
   return {{.name = "parked ls",
            .summary = "list messages that wait for their next attempt",
            .operands = {{"WORKER"}},

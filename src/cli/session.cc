@@ -27,6 +27,13 @@ std::vector<Option> with_server_options(std::vector<Option> own) {
   return own;
 }
 
+Option reason_option() { return {"--reason", 'r', "TEXT", "why; stands in the audit"}; }
+
+std::string with_reason(std::string path, const Arguments& arguments) {
+  if (const auto reason = arguments.value("--reason")) path += "?reason=" + encoded(*reason);
+  return path;
+}
+
 Option watch_option() { return {"--watch", 'w', "", "show it again every 2 s, until interrupted"}; }
 
 std::string api_key(const CliContext& context) {

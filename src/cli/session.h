@@ -23,6 +23,10 @@ enum class Form : std::uint8_t { kTable, kJson, kJsonLines, kName };
 std::vector<Option> server_options();
 // Those, and the command's own before them.
 std::vector<Option> with_server_options(std::vector<Option> own);
+
+// `--reason`, and an address that carries it.
+Option reason_option();
+std::string with_reason(std::string path, const Arguments& arguments);
 Option watch_option();
 
 class Session {

@@ -112,7 +112,7 @@ Ran show_worker(const Arguments& arguments, const CliContext& context) {
 Ran change(const Arguments& arguments, const CliContext& context, const char* verb) {
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
-  const auto done = session->post(path_of(arguments.operand(0)) + ":" + verb, "{}");
+  const auto done = session->post(with_reason(path_of(arguments.operand(0)) + ":" + verb, arguments), "{}");
   if (!done) return std::unexpected(done.error());
   session->show_one(*done, done->text("name"),
                     [&] { return shown(done->text("name")) + " " + shown(done->text("state")) + "\n"; });
@@ -137,13 +137,13 @@ std::vector<Command> workers_commands() {
           {.name = "workers pause",
            .summary = "start no new attempts; those that run go on",
            .operands = {{"WORKER"}},
-           .options = server_options(),
-           .examples = {"bartleby workers pause orders"},
+           .options = with_server_options({reason_option()}),
+           .examples = {"bartleby workers pause orders", "bartleby workers pause orders -r 'stripe is down'"},
            .run = [](const Arguments& a, const CliContext& c) { return change(a, c, "pause"); }},
           {.name = "workers resume",
            .summary = "let a paused worker go on",
            .operands = {{"WORKER"}},
-           .options = server_options(),
+           .options = with_server_options({reason_option()}),
            .examples = {"bartleby workers resume orders"},
            .run = [](const Arguments& a, const CliContext& c) { return change(a, c, "resume"); }}};
 }

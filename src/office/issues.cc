@@ -77,7 +77,7 @@ void IssueBook::count(std::int64_t issue, Timestamp died, Timestamp now) {
   ++added.hours[std::min(ms(died), ms(now)) / kHour];
 }
 
-Result<std::vector<IssueNews>> IssueBook::finish(Connection& connection, Timestamp now) {
+Result<std::vector<IssueNews>> IssueBook::finish(Connection& connection, AuditChain& audit, Timestamp now) {
   std::vector<IssueNews> news = std::exchange(made_, {});
   for (const auto& [seq, added] : std::exchange(added_, {})) {
     Timestamp since{};
@@ -97,7 +97,11 @@ Result<std::vector<IssueNews>> IssueBook::finish(Connection& connection, Timesta
     if (is_due(**issue, since, now)) state = next_state(state, IssueCause::kTime).value_or(state);
     const IssueState before = state;
     state = next_state(state, IssueCause::kLetter).value_or(state);
-    if (state == IssueState::kRegressed && before != state) news.push_back({(*issue)->id, state});
+    if (state == IssueState::kRegressed && before != state) {
+      news.push_back({(*issue)->id, state});
+      BARTLEBY_TRY(audit.append({0, now, "intake", "regress", (*issue)->id, std::string(name(before)),
+                                 std::string(name(state)), "a letter of it came", "", ""}));
+    }
     const bool moved = state != (*issue)->state;
     BARTLEBY_TRY(sql::execute(connection,
                               "UPDATE issues SET total = total + $2, last = CASE WHEN last < $3 THEN $3 ELSE last END,"

@@ -11,6 +11,7 @@
 
 #include "model/audit_entry.h"
 #include "model/issue.h"
+#include "office/audit.h"
 #include "office/fingerprint.h"
 #include "ports/store.h"
 
@@ -29,7 +30,7 @@ class IssueBook {
   // Another letter of it; written by `finish`.
   void count(std::int64_t issue, Timestamp died, Timestamp now);
   // Totals, states and trends of what was counted since the last time.
-  Result<std::vector<IssueNews>> finish(Connection& connection, Timestamp now);
+  Result<std::vector<IssueNews>> finish(Connection& connection, AuditChain& audit, Timestamp now);
   void forget();
 
  private:

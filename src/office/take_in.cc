@@ -98,7 +98,7 @@ Result<IntakeReport> TakeIn::store(const IntakeBatch& batch, Timestamp now) {
     if (queued_late) late = std::exchange(sinks_, {});
     seq = *first;
     for (const Arrival& arrival : batch.letters) BARTLEBY_TRY(take(connection, batch.dlq, arrival, seq++));
-    auto news = issues_.finish(connection, now);
+    auto news = issues_.finish(connection, *audit_, now);
     if (!news) return std::unexpected(news.error());
     report_.news = std::move(*news);
     BARTLEBY_TRY(tally_.apply(connection));

@@ -3,6 +3,7 @@
 #include "codec/time_text.h"
 #include "codec/utf8.h"
 #include "office/issues.h"
+#include "server/router.h"
 
 namespace bartleby {
 namespace {
@@ -117,6 +118,7 @@ json::object audit_json(const AuditEntry& entry, const View& view) {
 }
 
 Actor actor_of(const Request& request, std::string reason) {
+  if (const auto said = request.query_value(kWhy.name); said && !said->empty()) reason = *said;
   return {.name = request.caller.name, .reason = std::move(reason), .request_id = request.request_id};
 }
 

@@ -45,6 +45,7 @@ json::object shared_json(const SharedFacts& shared, const View& view);
 // Without `payload` no edit of a message.
 json::object audit_json(const AuditEntry& entry, const View& view);
 
+// The reason of the request's address counts before the other one.
 Actor actor_of(const Request& request, std::string reason);
 
 }  // namespace bartleby

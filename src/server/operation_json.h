@@ -12,8 +12,6 @@
 
 namespace bartleby {
 
-constexpr std::size_t kLongestReason = 1000;
-
 // Without `payload` nothing that messages hold: no edit, no previews, no selection by what is in them.
 json::object operation_json(const Operation& operation, const View& view);
 json::object operation_item_json(const OperationItem& item);

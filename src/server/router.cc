@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "codec/percent.h"
+#include "codec/utf8.h"
 #include "server/problem.h"
 
 namespace bartleby {
@@ -41,6 +42,13 @@ bool matches(const Route& route, std::string_view path, std::map<std::string, st
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!matches(wanted[i], given[i], parameters)) return false;
   return true;
+}
+
+std::optional<Response> wrong_reason(const Request& request) {
+  const auto said = request.query_value(kWhy.name);
+  if (!said || (said->size() <= kLongestReason && is_utf8(*said))) return {};
+  return problem(ProblemType::kInvalid, "a reason is a text of at most " + std::to_string(kLongestReason) + " bytes",
+                 {{"reason", "is too long, or is not UTF-8"}});
 }
 
 }  // namespace
@@ -82,6 +90,7 @@ void Router::add(std::string method, std::string pattern, RouteDocs docs, std::f
 void Router::call(const Route& route, Request request, Respond respond) const {
   const Instant began = system_now().steady;
   auto instead = guard_ ? guard_(request, route) : std::nullopt;
+  if (!instead) instead = wrong_reason(request);
   if (!instead && memory_) instead = memory_(request, route, respond);
   if (instead) {
     route.figures->count(instead->status, system_now().steady - began);

@@ -27,6 +27,10 @@ struct QueryParameter {
   bool required = false;
 };
 
+// Of routes whose body has no place for it. The router refuses one that is too long; `actor_of` takes it.
+constexpr QueryParameter kWhy{"reason", "string", "why; stands in the audit"};
+constexpr std::size_t kLongestReason = 1000;
+
 // An answer that is not the usual one and not a problem either.
 struct Alternative {
   int status;

@@ -222,7 +222,8 @@ struct WorkerChange {
 
 struct ConfigDiff {
   std::vector<WorkerChange> workers;
-  std::vector<std::string> next_start;  // keys that differ and count only when the process starts again
+  // Keys that differ beside those of workers: what counts at once, and what when the process starts again.
+  std::vector<std::string> live, next_start;
 };
 
 // What it takes to get from one configuration to the other.

@@ -93,7 +93,7 @@ ConfigDiff diff(const Config& old, const Config& fresh) {
   before.erase("workers");
   after.erase("workers");
   for (const auto& [key, applies] : differing(leaves_of(&before, key_tree()), leaves_of(&after, key_tree())))
-    if (applies != Applies::kLive) out.next_start.push_back(key);
+    (applies == Applies::kLive ? out.live : out.next_start).push_back(key);
   return out;
 }
 

@@ -337,6 +337,7 @@ Result<void> Instance::reload(Config fresh) {
   }
   p.heartbeats->beat();
   p.tell_office();
+  p.write_reload(changes);
   return {};
 }
 

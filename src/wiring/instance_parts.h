@@ -101,6 +101,7 @@ struct Instance::Parts {
   void hand_over(const std::string& name);
   void follow_consumers();
   void tell_office();
+  void write_reload(const ConfigDiff& changes);
 };
 
 }  // namespace bartleby

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "codec/json_text.h"
+#include "office/audit.h"
 #include "ports/log_keeper.h"
 #include "wiring/admission.h"
 #include "wiring/config_environment.h"
@@ -190,6 +192,47 @@ void Instance::Parts::tell_office() {
   Config all = config;
   all.workers.insert(all.workers.end(), consumers.begin(), consumers.end());
   office->follow(all);
+}
+
+namespace {
+
+void append_names(std::string& out, const std::vector<std::string>& names) {
+  out += '[';
+  for (const std::string& name : names) {
+    if (out.back() != '[') out += ',';
+    append_json_text(out, name);
+  }
+  out += ']';
+}
+
+}  // namespace
+
+// Which keys, of which workers, and which count at the next start only; values may be secrets. It comes second, as with
+// orders to workers: a full disk keeps nobody from a configuration that is read.
+void Instance::Parts::write_reload(const ConfigDiff& changes) {
+  if (!office) return;
+  std::string detail;
+  {
+    JsonObject object(detail);
+    for (const WorkerChange& change : changes.workers) {
+      if (change.change == Change::kUnchanged) continue;
+      object.name("workers." + change.worker);
+      if (change.change == Change::kAdded || change.change == Change::kRemoved) {
+        append_json_text(detail, change.change == Change::kAdded ? "added" : "removed");
+      } else {
+        append_names(detail, change.keys);
+      }
+    }
+    object.name("live");
+    append_names(detail, changes.live);
+    object.name("next_start");
+    append_names(detail, changes.next_start);
+  }
+  const auto written = office->store().write([&](Connection& connection) {
+    return append_audit(connection,
+                        {0, clock.now().wall, "local", "reload", "configuration", "", "", "SIGHUP", "", detail});
+  });
+  if (!written) log.error("reload_not_in_the_audit", {{"why", written.error().message}});
 }
 
 void Instance::Parts::follow_consumers() {

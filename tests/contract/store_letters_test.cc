@@ -345,6 +345,7 @@ TEST_P(StoreContract, AnIssueIsNewThenResolvedThenRegressed) {
   const IntakeReport again = take_in({letter(4)});
   ASSERT_EQ(again.news.size(), 1U);
   EXPECT_EQ(again.news[0].state, IssueState::kRegressed);
+  EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action = 'regress' AND subject = '" + id + "'"), 1);
   change_issue(store(), id, IssueCause::kMute, ann, now_, {}, now_ + std::chrono::hours(1)).value();
   EXPECT_TRUE(take_in({letter(5)}).news.empty());
   EXPECT_EQ(age_issues(store(), now_).value(), 0);

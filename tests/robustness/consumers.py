@@ -182,8 +182,9 @@ def the_audit_says_who_did_it(program):
             assert ask(broker, "POST", "/channel/order-events/broadcast", f"{n}", C)[0] == 201
         wait_for("two dead jobs", lambda: ask(broker, "GET", f"{AT}/dlq", None, BOTH)[2]["count"]["value"] == 2, 60)
         one, two = ask(broker, "GET", f"{AT}/dlq", None, BOTH)[2]["items"]
-        assert ask(broker, "DELETE", f"{AT}/job/{one['id']}", None, BOTH)[0] == 204
+        assert ask(broker, "DELETE", f"{AT}/job/{one['id']}?reason=paid%20by%20hand", None, BOTH)[0] == 204
         purged = lines(one["letter"])[0]
+        assert purged["reason"] == "paid by hand", purged
         assert purged["actor"] == "consumer:order-events/payment-service" and purged["request_id"], purged
         # Requeued by an operation: its lines have who asked, and the request.
         hook.down = False
@@ -199,11 +200,22 @@ def the_audit_says_who_did_it(program):
         assert ask(broker, "POST", f"/api/v1/attempts/{claim['attempts'][0]['token']}:finish", {"outcome": "retry"})[
             0] == 204
         for verb, order in ((":pause", None), (":resume", None), ("/parked:run-now", {"all": True})):
-            wait_for(verb, lambda: ask(broker, "POST", f"/api/v1/workers/pulled{verb}", order, admin)[2].get(
-                "messages") != 0)
+            at = f"/api/v1/workers/pulled{verb}?reason=the%20bank%20is%20away"
+            wait_for(verb, lambda: ask(broker, "POST", at, order, admin)[2].get("messages") != 0)
         ordered = [(line["action"], line["actor"], line.get("detail")) for line in reversed(lines("pulled"))]
         assert ordered == [("pause-worker", "first-admin", None), ("resume-worker", "first-admin", None),
                            ("run-parked-now", "first-admin", {"all": True, "messages": 1})], ordered
+        assert {line["reason"] for line in lines("pulled")} == {"the bank is away"}, lines("pulled")
+        for reason in ("x" * 1001, "%FF"):
+            status, _, refused = ask(broker, "POST", f"/api/v1/workers/pulled:pause?reason={reason}", None, admin)
+            assert status == 422 and refused["errors"][0]["pointer"] == "reason", refused
+        # A key that is revoked, and a channel that is changed.
+        key = ask(broker, "POST", "/api/v1/keys", {"name": "ann", "role": "viewer"}, admin)[2]["id"]
+        assert ask(broker, "DELETE", f"/api/v1/keys/{key}?reason=left", None, admin)[0] == 204
+        assert lines(key)[0]["reason"] == "left", lines(key)
+        made["name"] = "Orders"
+        assert ask(broker, "PUT", "/channel/order-events?reason=shorter", made, admin)[0] == 200
+        assert lines("order-events")[0]["reason"] == "shorter", lines("order-events")
         # Ids do not come again after a restart; a name that tokens have is nobody's key.
         ids = {line["request_id"] for line in lines() if line["request_id"]}
         broker.server.kill()

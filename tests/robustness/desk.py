@@ -113,6 +113,9 @@ def letters_and_issues(program):
         # Another letter of it brings it back.
         die(api, b"x", key="again")
         wait_for("the issue to regress", lambda: api.call("GET", issue)[1]["state"] == "regressed")
+        line = api.call("GET", f"/api/v1/audit?subject={resolved['id']}")[1]["items"][0]
+        assert (line["actor"], line["action"], line["from"], line["to"]) == (
+            "intake", "regress", "resolved", "regressed"), line
         dlq = api.call("GET", "/api/v1/dlqs/pulled.dlq")[1]
         assert dlq["open"] == 4 and dlq["intake_lag"] == 0 and dlq["missed"] == 0, dlq
 

@@ -304,6 +304,17 @@ def reload(program, _rounds):
             told("configuration_reloaded", 3)
             assert {w["name"] for w in bartleby.get("/api/v1/workers")["items"]} == {TOPIC}
             handled("m7")
+            path.write_text(good + "office:\n  undo: 71h\nalerts: {resend: 7m}\n")
+            bartleby.process.send_signal(signal.SIGHUP)
+            told("configuration_reloaded", 4)
+            lines = bartleby.get("/api/v1/audit?subject=configuration")["items"][::-1]
+            assert {(line["actor"], line["action"], line["reason"]) for line in lines} == {
+                ("local", "reload", "SIGHUP")}, lines
+            assert [line["detail"] for line in lines] == [
+                {"live": [], "next_start": []},
+                {f"workers.{TOPIC}": ["retry.max_attempts"], "workers.more": "added", "live": [], "next_start": []},
+                {f"workers.{TOPIC}": ["retry.max_attempts"], "workers.more": "removed", "live": [], "next_start": []},
+                {"live": ["alerts.resend"], "next_start": ["office.undo"]}], lines
             times = collections.Counter(a[0] for a in endpoint.succeeded())
             assert max(times.values()) == 1, f"handled twice: {times}"
             return ""

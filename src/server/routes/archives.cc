@@ -9,7 +9,6 @@ namespace bartleby {
 namespace {
 
 constexpr std::string_view kList = "archives";
-constexpr std::size_t kLongestReason = 1000;
 
 constexpr std::string_view kArchive = R"({"$ref": "#/components/schemas/Archive"})";
 constexpr std::string_view kArchives = BARTLEBY_PAGE_OF(R"({"$ref": "#/components/schemas/Archive"})");

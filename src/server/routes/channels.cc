@@ -256,6 +256,7 @@ void add_channel_routes(Router& router, const Services& services) {
   router.add("PUT", "/channel/{channel}",
              {.access = Scope::kAdmin,
               .summary = "Make a channel, or change it; JSON or a form. The token is told this once",
+              .query = {kWhy},
               .body = kPutChannel,
               .answer = kChannel},
              [&services](Request& request) { return put(services, request); });
@@ -267,15 +268,17 @@ void add_channel_routes(Router& router, const Services& services) {
   router.add("PUT", "/channel/{channel}/consumer/{consumer}",
              {.access = channel_token,
               .summary = "Register a consumer, or change it; it gets what is broadcast from now on",
+              .query = {kWhy},
               .body = kPutConsumer,
               .answer = kConsumer},
              [&services](Request& request) { return put_one(services, request); });
   router.add("GET", "/channel/{channel}/consumer/{consumer}",
              {.access = channel_token, .summary = "One consumer", .answer = kConsumer},
              [&services](Request& request) { return get_one(services, request); });
-  router.add("DELETE", "/channel/{channel}/consumer/{consumer}",
-             {.access = channel_token, .summary = "Remove a consumer that has no dead jobs", .success = 204},
-             [&services](Request& request) { return remove_one(services, request); });
+  router.add(
+      "DELETE", "/channel/{channel}/consumer/{consumer}",
+      {.access = channel_token, .summary = "Remove a consumer that has no dead jobs", .query = {kWhy}, .success = 204},
+      [&services](Request& request) { return remove_one(services, request); });
 }
 
 }  // namespace bartleby

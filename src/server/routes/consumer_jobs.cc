@@ -262,23 +262,28 @@ void add_consumer_job_routes(Router& router, const Services& services) {
               .query = {{"limit", "integer", "up to 500; 50"}, {"cursor", "string", "`next` of the page before"}},
               .answer = kJobs},
              [&services](Request& request) { return list_dead(services, request); });
-  router.add(
-      "POST", dlq,
-      {.access = both, .summary = "Send all its dead jobs again, to it alone", .success = 202, .answer = kRequeued},
-      [&services](Request& request) { return requeue_all(services, request); });
+  router.add("POST", dlq,
+             {.access = both,
+              .summary = "Send all its dead jobs again, to it alone",
+              .query = {kWhy},
+              .success = 202,
+              .answer = kRequeued},
+             [&services](Request& request) { return requeue_all(services, request); });
   router.add("DELETE", dlq,
              {.access = both,
               .summary = "Delete its dead jobs whose retries are exhausted",
+              .query = {kWhy},
               .answer = kDeleted,
               .others = {{202, "More than 10,000: the operation deletes them in slices", kOperation}}},
              [&services](Request& request) { return delete_all(services, request); });
   router.add("GET", job, {.access = both, .summary = "One job", .answer = kJob},
              [&services](Request& request) { return show_job(services, request); });
-  router.add("DELETE", job,
-             {.access = both, .summary = "Delete a dead job whose retries are exhausted", .success = 204},
-             [&services](Request& request) { return delete_job(services, request); });
+  router.add(
+      "DELETE", job,
+      {.access = both, .summary = "Delete a dead job whose retries are exhausted", .query = {kWhy}, .success = 204},
+      [&services](Request& request) { return delete_job(services, request); });
   router.add("POST", job + "/requeue-dead-job",
-             {.access = both, .summary = "Send a dead job again", .success = 202, .answer = kRequeued},
+             {.access = both, .summary = "Send a dead job again", .query = {kWhy}, .success = 202, .answer = kRequeued},
              [&services](Request& request) { return requeue_job(services, request); });
 }
 

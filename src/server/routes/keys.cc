@@ -228,7 +228,7 @@ void add_key_routes(Router& router, const Services& services) {
               .keeps_answer = false},
              [&services](Request& request) { return new_key(services, request); });
   router.add("DELETE", "/api/v1/keys/{id}",
-             {.access = Scope::kAdmin, .summary = "Revoke a key and end its sessions", .success = 204},
+             {.access = Scope::kAdmin, .summary = "Revoke a key and end its sessions", .query = {kWhy}, .success = 204},
              [&services](Request& request) { return revoke(services, request); });
   router.add(
       "GET", "/api/v1/session",

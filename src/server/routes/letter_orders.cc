@@ -285,7 +285,7 @@ void add_letter_order_routes(Router& router, const Services& services) {
   router.add("POST", "/internal/v1/dlq/replay-all",
              {.access = Scope::kReplay,
               .summary = "Send all open letters of a dlq again; `left` are more than one operation takes",
-              .query = {{"topic", "string", "the dlq, or the topic whose dlq it is", true}},
+              .query = {{"topic", "string", "the dlq, or the topic whose dlq it is", true}, kWhy},
               .success = 202,
               .answer = kOperation,
               .others = {{200, "There was nothing to send", kNothing}}},
@@ -293,7 +293,7 @@ void add_letter_order_routes(Router& router, const Services& services) {
   router.add("DELETE", "/internal/v1/dlq/{topic}/{offset}",
              {.access = Scope::kDiscard,
               .summary = "Discard the letter at this offset of the dlq; can be undone for a while",
-              .query = {{"partition", "integer", "where several letters lie at this offset"}},
+              .query = {{"partition", "integer", "where several letters lie at this offset"}, kWhy},
               .answer = kDiscardedAnswer},
              [&services](Request& request) { return discard_at(services, request); });
 }

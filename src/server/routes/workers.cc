@@ -284,9 +284,10 @@ void add_worker_routes(Router& router, const Services& services) {
              {.access = Scope::kRead, .summary = "One worker, its instances and partitions", .answer = kWorker},
              [&services](Request& request) { return show_worker(services, request); });
   router.add("POST", "/api/v1/workers/{name}:pause",
-             {.access = Scope::kAdmin, .summary = "Start no new attempts", .answer = kPaused},
+             {.access = Scope::kAdmin, .summary = "Start no new attempts", .query = {kWhy}, .answer = kPaused},
              [&services](Request& request) { return pause_worker(services, request, true); });
-  router.add("POST", "/api/v1/workers/{name}:resume", {.access = Scope::kAdmin, .summary = "Go on", .answer = kPaused},
+  router.add("POST", "/api/v1/workers/{name}:resume",
+             {.access = Scope::kAdmin, .summary = "Go on", .query = {kWhy}, .answer = kPaused},
              [&services](Request& request) { return pause_worker(services, request, false); });
   router.add("GET", "/api/v1/workers/{name}/parked",
              {.access = Scope::kRead,
@@ -297,11 +298,16 @@ void add_worker_routes(Router& router, const Services& services) {
               .answer = kParked},
              [&services](Request& request) { return list_parked(services, request); });
   router.add("POST", "/api/v1/workers/{name}/parked:run-now",
-             {.access = Scope::kReplay, .summary = "Run parked messages now", .body = kOrder, .answer = kOrdered},
+             {.access = Scope::kReplay,
+              .summary = "Run parked messages now",
+              .query = {kWhy},
+              .body = kOrder,
+              .answer = kOrdered},
              [&services](Request& request) { return order_parked(services, request, ParkedOrder::What::kRunNow); });
   router.add("POST", "/api/v1/workers/{name}/parked:give-up",
              {.access = Scope::kDiscard,
               .summary = "Make parked messages dead letters now",
+              .query = {kWhy},
               .body = kOrder,
               .answer = kOrdered},
              [&services](Request& request) { return order_parked(services, request, ParkedOrder::What::kGiveUp); });

@@ -134,12 +134,13 @@ export function Worker({ name }: { name: string }) {
     shown.refresh();
     parked.refresh();
   };
-  const order = (verb: 'run-now' | 'give-up', which: Parked | 'all') =>
+  const order = (verb: 'run-now' | 'give-up', which: Parked | 'all', reason = '') =>
     attempt(async () => {
       const body =
         which === 'all' ? { all: true } : { topic: which.topic, partition: which.partition, offset: which.offset };
       try {
-        const done = await api<{ messages: number }>(`${path}/parked:${verb}`, { method: 'POST', body });
+        const at = `${path}/parked:${verb}${reason && `?reason=${enc(reason)}`}`;
+        const done = await api<{ messages: number }>(at, { method: 'POST', body });
         say(
           verb === 'run-now'
             ? `${plural(done.messages, 'message')} run now.`
@@ -334,14 +335,13 @@ export function Worker({ name }: { name: string }) {
         <Ask
           title="Give up?"
           danger
-          reason={false}
           close={() => (giveUp.value = null)}
           verb={
             giveUp.value === 'all' ? `Give ${plural(parked.data?.count.value ?? 0, 'message')} up` : 'Give 1 message up'
           }
-          run={() => {
+          run={(reason) => {
             const which = giveUp.value;
-            if (which) void order('give-up', which);
+            if (which) void order('give-up', which, reason);
           }}
         >
           <p>No more attempts: it becomes a letter with the reason GIVEN_UP, which can be replayed later.</p>

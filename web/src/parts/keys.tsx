@@ -87,9 +87,9 @@ function List() {
   const making = useSignal(false);
   const ending = useSignal<ApiKey | null>(null);
   const items = shown.data?.items;
-  const revoke = (one: ApiKey) =>
+  const revoke = (one: ApiKey, reason: string) =>
     void attempt(async () => {
-      await api(`${path}/${enc(one.id)}`, { method: 'DELETE' });
+      await api(`${path}/${enc(one.id)}${reason && `?reason=${enc(reason)}`}`, { method: 'DELETE' });
       say(`The key of ${visible(one.name)} opens nothing any more.`);
       shown.refresh();
     });
@@ -151,9 +151,8 @@ function List() {
           verb="Revoke 1 key"
           danger
           typed={ending.value.name}
-          reason={false}
           close={() => (ending.value = null)}
-          run={() => ending.value && revoke(ending.value)}
+          run={(reason) => ending.value && revoke(ending.value, reason)}
         >
           <p>
             Whoever uses <code>{ending.value.id}</code> is refused from now on, and its sessions end.
