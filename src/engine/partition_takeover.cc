@@ -195,7 +195,8 @@ void PartitionEngine::take_over() {
   } else if (!found_offset_) {
     // A partition that was added, or an offset that was lost: from the log's start, and said where that may repeat.
     if (log_start_ > Offset(0) || !found_entries_.empty()) shared_.alarm(AlarmType::kOffsetReset, ref_, low_);
-  } else if (low_ > log_end_) {  // a log that was cut, or another one that nobody can tell from it
+  } else if (low_ > log_end_ || (trusted && found_.metadata.high > log_end_ && !mutant(Mutant::kCutLogBelieved))) {
+    // A log that was cut, or another one that nobody can tell from it: what lies below H now may have come since.
     believe_nothing(AlarmType::kOffsetReset);
   } else if (low_ < log_start_) {
     shared_.alarm(AlarmType::kOffsetReset, ref_, low_, static_cast<std::uint64_t>(log_start_.v));
@@ -215,10 +216,9 @@ void PartitionEngine::take_over() {
     }
   const bool agrees =
       trusted && found_.metadata.check && (*found_.metadata.check == check_ || mutant(Mutant::kJournalCheckIgnored));
-  if (trusted && !agrees && (found_.metadata.check || !found_entries_.empty()))
-    shared_.alarm(AlarmType::kJournalDiffers, ref_, low_, check_.count);
+  if (trusted && !agrees && found_.metadata.check) shared_.alarm(AlarmType::kJournalDiffers, ref_, low_, check_.count);
   high_ = agrees ? found_.metadata.high : low_;
-  if (high_ > log_end_ && agrees) high_ = std::max(low_, log_end_);
+  if (mutant(Mutant::kCutLogBelieved)) high_ = std::clamp(high_, low_, std::max(low_, log_end_));
   trusted_ = agrees;
   phase_ = Phase::kClaiming;
   if (mutant(Mutant::kRunsBeforeClaim)) start_running();

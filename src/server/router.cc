@@ -44,8 +44,13 @@ bool matches(const Route& route, std::string_view path, std::map<std::string, st
   return true;
 }
 
-std::optional<Response> wrong_reason(const Request& request) {
+// Where a route has no reason in its address, one that stands there is nothing, as other unknown parameters are.
+std::optional<Response> wrong_reason(Request& request, const Route& route) {
   const auto said = request.query_value(kWhy.name);
+  if (said && std::ranges::find(route.docs.query, kWhy.name, &QueryParameter::name) == route.docs.query.end()) {
+    std::erase_if(request.query, [](const auto& parameter) { return parameter.first == kWhy.name; });
+    return {};
+  }
   if (!said || (said->size() <= kLongestReason && is_utf8(*said))) return {};
   return problem(ProblemType::kInvalid, "a reason is a text of at most " + std::to_string(kLongestReason) + " bytes",
                  {{"reason", "is too long, or is not UTF-8"}});
@@ -90,7 +95,7 @@ void Router::add(std::string method, std::string pattern, RouteDocs docs, std::f
 void Router::call(const Route& route, Request request, Respond respond) const {
   const Instant began = system_now().steady;
   auto instead = guard_ ? guard_(request, route) : std::nullopt;
-  if (!instead) instead = wrong_reason(request);
+  if (!instead) instead = wrong_reason(request, route);
   if (!instead && memory_) instead = memory_(request, route, respond);
   if (instead) {
     route.figures->count(instead->status, system_now().steady - began);

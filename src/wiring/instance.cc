@@ -292,7 +292,8 @@ Result<void> Instance::reload(Config fresh) {
   for (const WorkerConfig& consumer : p.consumers)
     if (std::ranges::find(fresh.workers, consumer.name, &WorkerConfig::name) != fresh.workers.end())
       return fail(ErrorCode::kInvalid, "workers." + consumer.name + " has the name of a consumer; choose another");
-  ConfigDiff changes = diff(p.config, fresh);
+  const ConfigDiff asked = diff(p.config, fresh);
+  ConfigDiff changes = asked;
   const auto wanted = [&](const WorkerChange& change) -> const WorkerConfig& {
     return *std::ranges::find(fresh.workers, change.worker, &WorkerConfig::name);
   };
@@ -337,7 +338,7 @@ Result<void> Instance::reload(Config fresh) {
   }
   p.heartbeats->beat();
   p.tell_office();
-  p.write_reload(changes);
+  p.write_reload(asked);
   return {};
 }
 

@@ -217,8 +217,8 @@ TEST_P(BrokerContract, ReadingWhatIsNotThereIsNotAnswered) {
 TEST_P(BrokerContract, TheLogRangeTellsStartEndAndHighWatermark) {
   const TopicPartition tp{topic(), Partition(0)};
   Probe& a = join(rig().fresh("group"), {tp.topic});
-  LogRangeRead log = log_range(a, tp);
-  EXPECT_TRUE(log.answered);
+  LogRangeRead log;
+  ASSERT_TRUE(await([&] { return (log = log_range(a, tp)).answered; }));
   EXPECT_EQ(log.start, Offset(0));
   EXPECT_EQ(log.end, Offset(0));
   produce(tp, {"0", "1", "2"});

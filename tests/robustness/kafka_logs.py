@@ -324,7 +324,8 @@ def times_that_fall(world):
 
 
 CHECKS = (retention_by_time, retention_by_size, lost_by_retention, passed_unread, offsets_moved, offsets_gone,
-          made_anew_while_nobody_looks, compacted_topic, old_message_of_a_compacted_topic, settings_hidden, times_that_fall)
+          made_anew_while_nobody_looks, compacted_topic, old_message_of_a_compacted_topic, settings_hidden,
+          times_that_fall)
 
 if __name__ == "__main__":
     sys.exit(run_in_world(PROGRAM, 1, 1000, CHECKS))

@@ -70,7 +70,8 @@ constexpr std::array kNames = {"crash",
                                "together",
                                "short-log",
                                "regrown",
-                               "no-log-ids"};
+                               "no-log-ids",
+                               "log-cut"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -275,6 +276,8 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   turn(Fault::kTogether, r.chance(50));
   turn(Fault::kShortLog, r.chance(15));
   turn(Fault::kRegrown, r.chance(12));
+  turn(Fault::kLogCut,
+       r.chance(8) && !o.has(Fault::kFarJump));  // one that is as long as it was is the same to everybody
   // Many have left memory and fall due one right after the other.
   if (o.has(Fault::kTinyBytes) && o.has(Fault::kBypass) && r.chance(50)) {
     e.cases[0].backoff = e.cases[1].backoff = Schedule{{Duration(r.between(500, 10000))}};

@@ -81,6 +81,7 @@ enum class Fault : std::uint8_t {
   kShortLog,
   kRegrown,
   kNoLogIds,
+  kLogCut,
   kLastFault,
 };
 

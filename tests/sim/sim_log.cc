@@ -108,7 +108,6 @@ void PartitionLog::cut_back(Offset to) {
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index_of(to)), entries_.end());
   end_ = to;
   tombstones_seen_ = std::min(tombstones_seen_, to);
-  ++incarnation_;
   wake();
 }
 

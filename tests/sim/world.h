@@ -159,6 +159,7 @@ class World {
   void move_offset(const TopicPartition& tp);
   void recreate(bool keeps_offsets);
   void regrow(int tries);
+  void cut_log(int tries);
   void take_time_of_done(const TopicPartition& tp, Offset at);
   void grow(const TopicPartition& tp, Offset high);
   void change_release(Process& p);

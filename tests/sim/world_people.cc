@@ -199,9 +199,48 @@ void World::grow(const TopicPartition& tp, Offset high) {
   say("p" + std::to_string(tp.partition.v) + " is made anew and has grown to " + std::to_string(to));
 }
 
-// Another message has the number and the time of one that the journal calls done.
+// The workers are down, and brokers elect who had fallen behind: the newest records are gone. Others have their numbers
+// by the time anybody looks, but fewer than there were: one that has grown past H again is the same to everybody.
+void World::cut_log(int tries) {
+  if (healed_) return;
+  if (produced_ < to_produce_) {  // what comes later would make it grow
+    if (tries > 0) scheduler_.after(Duration(250), [this, tries] { cut_log(tries - 1); });
+    return;
+  }
+  for (auto& p : processes_) crash(*p, std::nullopt);
+  down_until_ = scheduler_.now() + Duration(30000);
+  scheduler_.after(Duration(29000), [this] {
+    for (auto& [tp, w] : checker_.all()) {
+      const auto was = cluster_->committed(kGroup, tp);
+      if (!is_settled(was)) continue;
+      const Offset high = decode_metadata(as_version_1(was->metadata), *was->offset).metadata.high;
+      const PartitionLog& log = cluster_->log(tp);
+      if (high <= log.start() || log.last_stable() < log.high_watermark()) continue;
+      const Offset to(random_.between(log.start().v, high.v - 1));
+      cluster_->cut_back(tp, to);
+      w.excused = true;
+      w.high.reset();
+      w.low = log.start();
+      w.newer = false;
+      w.stories.erase(w.stories.lower_bound(to), w.stories.end());
+      for (std::int64_t more = random_.between(0, std::min<std::int64_t>(high.v - to.v, 40));
+           log.high_watermark().v + 3 < high.v && more > 0; --more) {
+        ++to_produce_;
+        produce(tp.partition.v);
+      }
+      if (log.high_watermark() > to) coverage_.saw(Seen::kLogCut);
+      say("p" + std::to_string(tp.partition.v) + " is cut to " + std::to_string(to.v) + " and has grown to " +
+          std::to_string(log.high_watermark().v));
+    }
+  });
+}
+
+// Another message has the number and the time of one that the journal calls done. (Deaths of the old one would count
+// for it: it may become a letter sooner than it should.)
 void World::take_time_of_done(const TopicPartition& tp, Offset at) {
   Watched& w = checker_.at(tp);
+  for (const auto& [key, decoded] : w.journal)
+    if (const auto* o = std::get_if<Obituary>(&decoded.entry); o != nullptr && o->offset == at) return;
   for (const auto& [key, decoded] : w.journal) {
     const auto* m = std::get_if<MessageEntry>(&decoded.entry);
     if (m == nullptr || !m->done || m->offset != at) continue;

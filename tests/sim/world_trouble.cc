@@ -54,7 +54,7 @@ void World::trouble() {
         Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
         Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
         Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump,
-        Fault::kJournalCut,  Fault::kShortLog,       Fault::kRegrown})
+        Fault::kJournalCut,  Fault::kShortLog,       Fault::kRegrown,        Fault::kLogCut})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -155,6 +155,9 @@ void World::trouble() {
       break;
     case Fault::kRegrown:
       regrow(random_.chance(80) ? 80 : 0);
+      break;
+    case Fault::kLogCut:
+      cut_log(80);
       break;
     case Fault::kClockJump:
       coverage_.saw(Seen::kClockJump);

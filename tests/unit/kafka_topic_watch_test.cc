@@ -20,6 +20,14 @@ TEST(TopicWatch, ATopicThatIsNotFoundThreeTimesIsGoneAndThatIsToldOnce) {
     EXPECT_EQ(miss(watch), turn);
 }
 
+TEST(TopicWatch, ATopicThatWasNeverFoundIsWaitedFor) {
+  TopicWatch watch;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(miss(watch), TopicTurn::kSame);
+  EXPECT_FALSE(watch.found(kTopic));
+  EXPECT_EQ(look(watch, "a"), TopicTurn::kSame);
+  EXPECT_TRUE(watch.found(kTopic));
+}
+
 TEST(TopicWatch, OneThatIsBackWithItsIdWasNotMadeAnew) {
   TopicWatch watch;
   look(watch, "a");

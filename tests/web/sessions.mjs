@@ -91,12 +91,22 @@ export const checks = [
         assert.equal((await (await asDora()).json()).actor, 'dora');
         await page.getByRole('button', { name: 'Revoke the key of dora' }).click();
         const dialog = page.getByRole('dialog', { name: 'Revoke the key of dora?' });
-        await dialog.getByRole('textbox').press('Enter');
+        const [reason, name] = [dialog.getByLabel('Reason, for the audit'), dialog.getByLabel('Type dora')];
+        await name.press('Enter');
         assert.equal(await dialog.count(), 1, 'it still asks');
-        await dialog.getByRole('textbox').fill('dora');
+        await name.fill('dora');
+        await reason.fill('ж'.repeat(501));
+        await dialog.getByText('at most 1,000 bytes').waitFor();
+        await reason.press('Enter');
+        assert.equal(await dialog.count(), 1, 'too long a reason is not sent');
+        await reason.fill('left & gone');
         await dialog.getByRole('button', { name: 'Revoke 1 key' }).click();
         await page.getByRole('row', { name: /dora.*revoked/ }).waitFor();
         assert.equal((await asDora()).status, 401);
+        const headers = { Authorization: `Bearer ${bartleby.key}` };
+        const audit = await fetch(`${bartleby.url}/api/v1/audit`, { headers });
+        const line = (await audit.json()).items.find((one) => one.action.startsWith('revoke'));
+        assert.equal(line.reason, 'left & gone');
       }),
   },
 ];

@@ -37,7 +37,8 @@ export function Ask(props: {
 }) {
   const reason = useSignal('');
   const word = useSignal('');
-  const ready = !props.typed || word.value === props.typed;
+  const tooLong = new TextEncoder().encode(reason.value.trim()).length > 1000;
+  const ready = (!props.typed || word.value === props.typed) && !tooLong;
   return (
     <Dialog title={props.title} close={props.close}>
       <form
@@ -53,7 +54,12 @@ export function Ask(props: {
         {props.reason !== false && (
           <label class="field">
             Reason, for the audit
-            <input value={reason.value} maxLength={1000} onInput={(e) => (reason.value = e.currentTarget.value)} />
+            <input
+              value={reason.value}
+              onInput={(e) => (reason.value = e.currentTarget.value)}
+              aria-invalid={tooLong}
+            />
+            {tooLong && <span role="alert">A reason has at most 1,000 bytes.</span>}
           </label>
         )}
         {props.typed && (

@@ -319,8 +319,8 @@ void KafkaMember::cancel_range(std::uint64_t request) {
 
 void KafkaMember::read_log_range(std::uint64_t request, TopicPartition tp) {
   order([this, request, tp = std::move(tp)] {
-    // Whoever takes it over compares which topic it is, so it is not told before that is known. Of a topic that was made
-    // a moment ago not every broker knows.
+    // Whoever takes it over compares which topic it is, so it is not told before that is known. Of a topic that was
+    // made a moment ago not every broker knows.
     if (!topic_watch_.found(tp.topic) && std::ranges::find(spec_.topics, tp.topic) != spec_.topics.end())
       return push(LogRangeRead{request, false, {}, {}, {}});
     const std::string id = topic_watch_.id_of(tp.topic);

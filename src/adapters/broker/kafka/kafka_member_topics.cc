@@ -12,7 +12,8 @@
 namespace bartleby::kafka {
 namespace {
 
-constexpr std::chrono::milliseconds kTopicsFirst{100};  // between looks that were not answered at all
+constexpr std::chrono::milliseconds kTopicsFirst{100};    // between looks that were not answered at all
+constexpr std::chrono::milliseconds kTopicsUnfound{250};  // while one was never found
 constexpr std::chrono::milliseconds kTopicsLook{2000};
 constexpr int kTries = 5;                         // to set offsets back
 constexpr std::chrono::seconds kBegunWithin{30};  // the last of these: a revocation may wait for them
@@ -59,6 +60,8 @@ void KafkaMember::topics_read(rd_kafka_event_t* event) {
     std::erase_if(tps, [&](const TopicPartition& tp) { return tp.partition.v >= look->partitions; });
     back.insert(back.end(), tps.begin(), tps.end());
   }
+  const auto unfound = [this](const std::string& topic) { return !topic_watch_.found(topic); };
+  next_topics_look_ = Clock::now() + (std::ranges::any_of(spec_.topics, unfound) ? kTopicsUnfound : kTopicsLook);
   std::ranges::sort(back);
   back.erase(std::ranges::unique(back).begin(), back.end());
   if (setting_back_) return setting_back_->tps.insert(back.begin(), back.end());  // with the next try

@@ -1,7 +1,7 @@
 // Which topics are gone, are back, or are others under the same name, by what the cluster tells of them.
 //
 // One thread, no I/O. A topic is known by its id, where brokers have ids. It counts as gone when it was not found three
-// times in a row: not every broker knows of a new one at once.
+// times in a row. One that was never found is not missed: not every broker knows of a new one at once.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ class TopicWatch {
   // What has become of it since the last look; nothing told: it was not found.
   TopicTurn look(const std::string& topic, const std::optional<TopicLook>& told) {
     if (!told) {
+      if (!found(topic)) return TopicTurn::kSame;
       if (++not_found_[topic] != kNotFound) return TopicTurn::kSame;
       gone_.insert(topic);
       return TopicTurn::kGone;
