@@ -224,7 +224,7 @@ TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsReadFromItsBeginning) {
   ASSERT_TRUE(dynamic_cast<kafka::KafkaBroker&>(broker()).admin().remove(tp.topic).has_value());
   TopicSpec again;
   again.name = tp.topic;
-  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  ASSERT_TRUE(await([&] { return broker().ensure_topics({again}).has_value(); })) << "the old one goes slowly";
   produce(tp, {"a", "b", "c", "d", "e", "f"});
   send(a, {}, {{ref, Offset(4), "b1"}});  // of the old topic, and too late
   ASSERT_TRUE(await([&] { return a.count<MemberFailed>() == 1; }));
@@ -249,7 +249,7 @@ TEST_P(KafkaAlone, ATopicThatWasMadeAnewIsAnotherLog) {
   ASSERT_TRUE(dynamic_cast<kafka::KafkaBroker&>(broker()).admin().remove(tp.topic).has_value());
   TopicSpec again;
   again.name = tp.topic;
-  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  ASSERT_TRUE(await([&] { return broker().ensure_topics({again}).has_value(); })) << "the old one goes slowly";
   EXPECT_NE(log_of(), before);
 }
 
@@ -272,7 +272,7 @@ TEST_P(KafkaAlone, APartitionOfATopicThatWasMadeAnewIsNotHandedOverBeforeItsOffs
   TopicSpec again;
   again.name = name;
   again.partitions = 2;
-  ASSERT_TRUE(broker().ensure_topics({again}).has_value());
+  ASSERT_TRUE(await([&] { return broker().ensure_topics({again}).has_value(); })) << "the old one goes slowly";
   for (const int p : {0, 1}) produce({name, Partition(p)}, {"0", "1", "2", "3", "4", "5"});
   std::set<TopicPartition> taken;
   ASSERT_TRUE(await([&] {
