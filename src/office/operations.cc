@@ -44,10 +44,21 @@ void forgive(Operation& operation) {
 // A plan of many letters reads for up to two minutes, and there are few connections to read by: at most one has one, so
 // that whoever asks who a caller is, and the runner, find others.
 Result<Operation> Operations::plan(const OperationRequest& request, const Actor& actor) {
-  std::unique_lock one_at_a_time(planning_, std::defer_lock);
   const bool large = request.query || request.ids.size() > kFewLetters;
-  if (large && !one_at_a_time.try_lock_for(clock_.real(options_.wait)))
-    return fail(ErrorCode::kUnavailable, "another plan of many letters is being made; try again in a moment");
+  if (large) {
+    std::unique_lock lock(mutex_);
+    if (!planned_.wait_for(lock, clock_.real(options_.wait), [this] { return !planning_; }))
+      return fail(ErrorCode::kUnavailable, "another plan of many letters is being made; try again in a moment");
+    planning_ = true;
+  }
+  const auto end = [](Operations* ours) {
+    {
+      const std::lock_guard lock(ours->mutex_);
+      ours->planning_ = false;
+    }
+    ours->planned_.notify_one();
+  };
+  const std::unique_ptr<Operations, decltype(end)> turn(large ? this : nullptr, end);  // over also where it throws
   return plan_operation(store_, request, {options_.readers, options_.finished}, options_.limits, options_.new_id(),
                         actor, clock_.now().wall);
 }

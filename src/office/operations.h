@@ -4,7 +4,9 @@
 // (OperationRunner) is woken after it. Never does more than one replay of a dlq send.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -69,7 +71,9 @@ class Operations {
   Store& store_;
   const Clock& clock_;
   const OperationsOptions options_;
-  std::timed_mutex planning_;
+  std::mutex mutex_;
+  std::condition_variable planned_;
+  bool planning_ = false;  // a plan of many letters is being made
 };
 
 }  // namespace bartleby
