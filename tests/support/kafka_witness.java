@@ -38,6 +38,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.function.Function;
@@ -66,6 +67,7 @@ import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
@@ -204,17 +206,33 @@ public class kafka_witness {
     private KafkaProducer<String, String> producer() {
         if (producer == null)
             producer = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap, "key.serializer", STRINGS,
-                "value.serializer", STRINGS, "linger.ms", "5", "metadata.max.age.ms", "1000"));
+                "value.serializer", STRINGS, "linger.ms", "5", "metadata.max.age.ms", "1000",
+                "delivery.timeout.ms", "60000"));
         return producer;
     }
 
+    // Seen once: a record that stayed in the producer until its time was over. Another producer sends it then.
     private void produce(String topic, int from, int to, int keys) throws Exception {
-        List<Future<RecordMetadata>> sent = new ArrayList<>();
-        for (int n = from; n < to; ++n) sent.add(producer().send(new ProducerRecord<>(topic, "k" + n % keys, "m" + n)));
-        producer.flush();
-        for (int n = from; n < to; ++n) {
-            RecordMetadata where = sent.get(n - from).get();
-            out.println(n + " " + where.partition() + " " + where.offset());
+        List<Integer> left = new ArrayList<>();
+        for (int n = from; n < to; ++n) left.add(n);
+        for (int tries = 1; !left.isEmpty(); ++tries) {
+            Map<Integer, Future<RecordMetadata>> sent = new TreeMap<>();
+            for (int n : left) sent.put(n, producer().send(new ProducerRecord<>(topic, "k" + n % keys, "m" + n)));
+            producer.flush();
+            left.clear();
+            for (var one : sent.entrySet()) {
+                try {
+                    RecordMetadata where = one.getValue().get();
+                    out.println(one.getKey() + " " + where.partition() + " " + where.offset());
+                } catch (ExecutionException e) {
+                    if (!(e.getCause() instanceof TimeoutException) || tries == 3) throw e;
+                    left.add(one.getKey());
+                }
+            }
+            if (left.isEmpty()) return;
+            System.err.println("kafka_witness: " + left.size() + " of " + topic + " are sent again");
+            producer.close(Duration.ZERO);
+            producer = null;
         }
     }
 

@@ -1,7 +1,7 @@
 // What the server says by itself (server-sent events), and whether we listen. While paused nothing on the page moves;
 // what came meanwhile is counted.
 import { computed, signal } from '@preact/signals';
-import { signedOut } from '../api/client';
+import { api, signedOut } from '../api/client';
 
 export type Topic = 'letters' | 'issues' | 'operations' | 'workers';
 export type Link = 'connecting' | 'live' | 'broken';
@@ -75,9 +75,13 @@ function connect() {
   on('group', ['workers']);
   source.onerror = () => {
     if (link.value === 'live' || link.value === 'connecting') link.value = 'broken';
-    // The browser tries again by itself, but not after an answer that was no stream.
+    // The browser tries again by itself, but not after an answer that was no stream. It does not say which; whoever asks
+    // for the session hears when it is over.
     if (source?.readyState === EventSource.CLOSED) {
-      setTimeout(() => signedOut.value || connect(), retry);
+      setTimeout(async () => {
+        await api('/api/v1/session').catch(() => undefined);
+        if (!signedOut.value) connect();
+      }, retry);
       retry = Math.min(retry * 2, 10000);
     }
   };
