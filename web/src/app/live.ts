@@ -75,8 +75,8 @@ function connect() {
   on('group', ['workers']);
   source.onerror = () => {
     if (link.value === 'live' || link.value === 'connecting') link.value = 'broken';
-    // The browser tries again by itself, but not after an answer that was no stream. It does not say which; whoever asks
-    // for the session hears when it is over.
+    // The browser tries again by itself, but not after an answer that was no stream. It does not say which; whoever
+    // asks for the session hears when it is over.
     if (source?.readyState === EventSource.CLOSED) {
       setTimeout(async () => {
         await api('/api/v1/session').catch(() => undefined);
