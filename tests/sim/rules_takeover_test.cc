@@ -128,17 +128,23 @@ TEST(Rules, AnEntryOfADeletedTopicDoesNotCountForTheRecordThatHasItsOffsetNow) {
   expect_rule(recreated_topic_parked, {Mutant::kEntryTimestampIgnored});
 }
 
+// The journal calls offset 1 done, and its owner is dead.
+bool died_with_a_done_entry(Rig& rig) {
+  rig.engine.metadata_limit = Rig::room_for_heads(0);
+  rig.produce_all({"blocker", "k"});
+  Worker& first = rig.start();
+  if (!rig.wind_until([&] { return first.at_all({0, 1}); })) return false;
+  first.reject(1);
+  if (!rig.wind_until([&] { return rig.has_done(1); })) return false;
+  rig.crash(first);
+  return true;
+}
+
 // The same with a done entry and committed offsets that survived, and nobody says which log it is: the new message
 // would be lost.
 std::string recreated_topic_done() {
   Rig rig;
-  rig.engine.metadata_limit = Rig::room_for_heads(0);
-  rig.produce_all({"blocker", "k"});
-  Worker& first = rig.start();
-  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1}); }));
-  first.reject(1);
-  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_done(1); }));
-  rig.crash(first);
+  BARTLEBY_MUST(died_with_a_done_entry(rig));
   rig.cluster.faults().tells_log = false;
   rig.cluster.recreate("src");
   rig.wind(Duration(5000));
@@ -234,14 +240,8 @@ TEST(Rules, ATopicThatWasMadeAnewAndHasGrownIsReadFromItsBeginning) {
 // the time of one that was done.
 std::string made_anew_with_the_times_of_then() {
   Rig rig;
-  rig.engine.metadata_limit = Rig::room_for_heads(0);
-  rig.produce_all({"blocker", "k"});
-  Worker& first = rig.start();
-  BARTLEBY_MUST(rig.wind_until([&] { return first.at_all({0, 1}); }));
-  first.reject(1);
-  BARTLEBY_MUST(rig.wind_until([&] { return rig.has_done(1); }));
+  BARTLEBY_MUST(died_with_a_done_entry(rig));
   const Timestamp then = rig.entry(1)->timestamp;
-  rig.crash(first);
   rig.cluster.recreate("src");
   rig.wind(Duration(5000));
   rig.produce_all({"k", "l"});

@@ -173,12 +173,8 @@ void World::recreate(bool keeps_offsets) {
 // Now, or when a journal calls something done, if that comes soon.
 void World::regrow(int tries) {
   if (healed_) return;
-  const bool done = std::ranges::any_of(checker_.all(), [](const auto& one) {
-    return std::ranges::any_of(one.second.journal, [](const auto& entry) {
-      const auto* m = std::get_if<MessageEntry>(&entry.second.entry);
-      return m != nullptr && m->done;
-    });
-  });
+  const bool done =
+      std::ranges::any_of(checker_.all(), [](const auto& each) { return last_done(each.second).has_value(); });
   if (done || tries == 0) return recreate(true);
   scheduler_.after(Duration(250), [this, tries] { regrow(tries - 1); });
 }
