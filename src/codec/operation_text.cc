@@ -111,6 +111,7 @@ std::string report_text(const PlanReport& r) {
       item.number("letters", one.letters);
     });
     put_list(out, object, "also_read_by", r.also_read_by, [&](const std::string& one) { append_json_text(out, one); });
+    put_list(out, object, "spared", r.spared, [&](const std::string& one) { append_json_text(out, one); });
     object.number("order_conflicts", r.order_conflicts);
     object.number("bytes", r.bytes);
     object.number("seconds", r.seconds);
@@ -144,6 +145,7 @@ Result<PlanReport> report_from_text(std::string_view text) {
       r.to.push_back({text_at(one, "topic"), text_at(one, "group"), number_at(one, "letters")});
   });
   each(from, "also_read_by", [&](dom::element item) { words(item, r.also_read_by); });
+  each(from, "spared", [&](dom::element item) { words(item, r.spared); });
   r.order_conflicts = number_at(from, "order_conflicts");
   r.bytes = number_at(from, "bytes");
   r.seconds = number_at(from, "seconds");

@@ -73,6 +73,7 @@ struct PlanReport {
   std::vector<Excluded> excluded;
   std::vector<PlanTarget> to;
   std::vector<std::string> also_read_by;  // groups that see what goes to an original topic
+  std::vector<std::string> spared;        // groups that read a topic too, and do not see what goes to another's lane
   std::int64_t order_conflicts = 0;       // a newer message of the key was handled already, as far as the office knows
   std::int64_t bytes = 0;
   std::int64_t seconds = 0;

@@ -233,6 +233,12 @@ class Planner {
                                    ": what becomes of these letters will not be known");
     }
     report_.also_read_by.assign(others.begin(), others.end());
+    std::set<std::string> spared;
+    for (const auto& [target, index] : targets_)
+      if (lanes_.contains(target.topic))
+        for (const Reader& reader : readers_of_[target.from].known)
+          if (reader.group != target.group) spared.insert(reader.group);
+    report_.spared.assign(spared.begin(), spared.end());
     if (unanswered_ && request_.settings.canary > 0)
       report_.warnings.push_back("nobody of their group reads " + request_.settings.to +
                                  ": what becomes of these letters is not awaited, so there is no canary");

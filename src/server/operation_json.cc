@@ -26,6 +26,7 @@ void put_report(json::object& out, const PlanReport& report, const View& view) {
   out["excluded"] = std::move(excluded);
   out["to"] = std::move(to);
   out["also_read_by"] = words(report.also_read_by);
+  out["spared"] = words(report.spared);
   out["order_conflicts"] = report.order_conflicts;
   out["bytes"] = report.bytes;
   out["seconds"] = report.seconds;

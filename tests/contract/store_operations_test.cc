@@ -31,11 +31,15 @@ TEST_P(StoreOperations, APlanSaysWhatWillHappenAndChangesNothing) {
 TEST_P(StoreOperations, WhoElseReadsTheTopicDecidesWhereItGoes) {
   letters(2);
   readers_["orders"].push_back({"audit", "orders.replay.audit"});
-  EXPECT_EQ(plan(request(OperationKind::kReplay)).report.to,
-            (std::vector<PlanTarget>{{"orders.replay.billing", "billing", 2}}));
+  const PlanReport lane = plan(request(OperationKind::kReplay)).report;
+  EXPECT_EQ(lane.to, (std::vector<PlanTarget>{{"orders.replay.billing", "billing", 2}}));
+  EXPECT_TRUE(lane.also_read_by.empty());
+  EXPECT_EQ(lane.spared, (std::vector<std::string>{"audit"})) << "it reads the topic and does not see it";
   OperationRequest whole = request(OperationKind::kReplay);
   whole.settings.scope = ReplayScope::kTopic;
-  EXPECT_EQ(plan(whole).report.also_read_by, (std::vector<std::string>{"audit"}));
+  const PlanReport topic = plan(whole).report;
+  EXPECT_EQ(topic.also_read_by, (std::vector<std::string>{"audit"}));
+  EXPECT_TRUE(topic.spared.empty());
   readers_["orders"] = {{"audit", ""}, {"mail", ""}};
   const Operation unsaid = plan(request(OperationKind::kReplay));
   EXPECT_EQ(unsaid.letters, 0);

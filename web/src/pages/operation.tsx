@@ -108,6 +108,8 @@ function Report({ one }: { one: OperationType }) {
     });
   if (one.also_read_by.length > 0)
     lines.push({ text: `read too by ${one.also_read_by.join(', ')}: they see these messages again`, tone: 'warn' });
+  if (one.spared.length > 0)
+    lines.push({ text: `the topic is also read by ${one.spared.join(', ')}: they do not see it`, tone: 'quiet' });
   for (const warning of one.warnings) lines.push({ text: warning, tone: 'warn' });
   if (lines.length === 0 && one.kind !== 'replay') return <p class="note">Nothing is left out.</p>;
   if (lines.length === 0)
