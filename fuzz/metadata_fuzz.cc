@@ -36,6 +36,7 @@ std::string written(FuzzedDataProvider& in, Offset committed) {
   m.serial = WriteSerial(any_number(in));
   m.unclean = in.ConsumeIntegral<std::uint32_t>();
   if (in.ConsumeBool()) m.check = JournalCheck{any_number(in), any_number(in)};
+  if (in.ConsumeBool()) m.log = any_number(in);
   m.counters = {any_number(in), any_number(in), any_number(in)};
   Offset at = committed;
   for (int i = in.ConsumeIntegralInRange(0, 64); i > 0; --i) {

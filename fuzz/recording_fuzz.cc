@@ -17,7 +17,7 @@ std::string valid_recording() {
   entry.dead = Reason::kExhausted;
   Ending ending;
   ending.after = Duration(5);
-  const std::vector<Event> events{AssignedIn{ref, {Duration(5), 6, true}, 7},
+  const std::vector<Event> events{AssignedIn{ref, {Duration(5), 6, true, 8, true}, 7},
                                   RecordsIn{ref, records},
                                   OffsetsIn{ref, Stability::kStable, true, Offset(4), "b1."},
                                   JournalIn{ref, true, {{entry, 3}, {HeadEntry{}, 4}, {Obituary{}, 5}}, true, false},

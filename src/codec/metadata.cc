@@ -63,6 +63,10 @@ constexpr std::size_t text_size(std::size_t fixed_and_heads, std::size_t heads) 
   return kPrefix.size() + base64_size(fixed_and_heads + varint_size(heads), Base64::kBare);
 }
 
+// With every number at its widest.
+constexpr std::size_t kWidest =
+    2 + kMaxVarint + 5 + kMaxVarint + 1 + kMaxVarint + kSumBytes + 3 * kMaxVarint + kLogBytes + kChecksum;
+
 // ---- writing -----------------------------------------------------------------------------------------
 
 // Writes into room that was made before: checking it at every byte would be half of the time.
@@ -264,6 +268,8 @@ bool MetadataBudget::add(const Head& head) {
   last_ = head.from;
   return true;
 }
+
+std::size_t least_metadata(std::size_t writer) { return text_size(kWidest + writer, 0); }
 
 std::size_t MetadataBudget::characters() const { return text_size(bytes_, heads_); }
 

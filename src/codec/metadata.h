@@ -67,6 +67,9 @@ struct DecodedMetadata {
 std::string encode_metadata(const CommitMetadata& metadata, Offset committed, std::size_t limit = kMaxMetadata);
 DecodedMetadata decode_metadata(std::string_view text, Offset committed);
 
+// Of text that holds no head and everything else, whatever it is, with a writer's id of so many bytes.
+std::size_t least_metadata(std::size_t writer);
+
 // Room for heads in one commit. Heads are offered by ascending `from`; once one does not fit, none does.
 class MetadataBudget {
  public:

@@ -86,6 +86,7 @@ struct TopicTraits {
   std::optional<std::uint64_t> retention_bytes;
   bool compacted = false;
   std::optional<std::uint64_t> max_message;  // that the topic takes
+  bool first = false;                        // the group has never had an offset on it: none is missing
 };
 
 }  // namespace bartleby

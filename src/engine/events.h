@@ -140,7 +140,7 @@ struct ReadIn {
 struct LogIn {
   PartitionRef ref;
   Offset log_start;
-  Offset log_end;
+  Offset log_end;           // the high watermark: an offset may lie beyond a transaction that is still open
   std::uint64_t bytes = 0;  // from start to end; 0 = not known
   bool answered = true;
   std::uint64_t log = 0;  // which log; 0 = not known

@@ -1,3 +1,8 @@
+// The state in words. Every sentence is read off what the engine itself decides by, never off a copy of it: what people
+// are told cannot differ from what happens.
+//
+// A message that waits is looked for through the lanes, not by its offset: a number of the slab that was freed keeps its
+// last contents, and only what is linked in its lane is alive.
 #include "engine/explain.h"
 
 #include <algorithm>
@@ -286,8 +291,12 @@ class Explainer {
     if (engine_.emits_wait())
       return ". What handlers emitted is not written yet and fills half of max_bytes: nothing new begins until it is";
     if (p_.intake_open_ || !p_.intake_known_) return "";
-    if (p_.parked() >= engine_.config().max_parked)
-      return ". Intake is stopped: " + std::to_string(p_.parked()) + " messages are parked, the limit";
+    if (p_.at_limit_ && p_.waiting() >= engine_.config().max_parked) {
+      const std::size_t refused = p_.waiting() - p_.parked();
+      std::string text = ". Intake is stopped: " + std::to_string(p_.parked()) + " messages are parked";
+      if (refused > 0) text += " and " + std::to_string(refused) + " wait for a topic that takes nothing";
+      return text + ", the limit";
+    }
     if (p_.at_limit_)
       return ". Intake is stopped: the commit is too far behind the frontier, or half of the topic's retention is over";
     if (engine_.bytes() >= engine_.config().max_bytes - engine_.config().max_bytes / 4)

@@ -1,3 +1,8 @@
+// How the guard counts: the window in sixty parts, and every message once, by what became of it last.
+//
+// Of a message that failed it is known in which part it was counted, so that it moves when something else becomes of
+// it. The evidence is the newest parts that hold enough first attempts: a worker with many messages is judged by its last
+// second or two, one with few by the whole window, and one that only repeats what has failed by the whole window too.
 #include "engine/guard.h"
 
 #include <algorithm>
@@ -52,10 +57,11 @@ void OutageGuard::forget_all() {
 }
 
 // Judged by the newest parts that have enough messages, two at least: where many messages pass, an outage is seen after
-// a moment, and a moment of failures is no outage.
+// a moment, and a moment of failures is no outage. Enough first attempts: where a burst is over, only those that failed
+// come again and fail again, and they are few of it.
 bool OutageGuard::evidence() const {
   std::array<std::uint64_t, kKinds + 1> messages{};
-  std::uint64_t total = 0;
+  std::uint64_t total = 0, first_attempts = 0;
   for (std::int64_t i = newest_; i > newest_ - kParts && i >= 0; --i) {
     const Part& one = parts_[static_cast<std::size_t>(i % kParts)];
     if (one.number != i) continue;
@@ -63,7 +69,8 @@ bool OutageGuard::evidence() const {
       messages[k] += one.messages[k];
       total += one.messages[k];
     }
-    if (total >= config_->of && i < newest_) break;
+    first_attempts += one.first_attempts;
+    if (first_attempts >= config_->of && i < newest_) break;
   }
   if (total < config_->of) return false;
   for (std::size_t k = 0; k < kKinds; ++k)
@@ -71,9 +78,10 @@ bool OutageGuard::evidence() const {
   return false;
 }
 
-bool OutageGuard::failed(Kind kind, PartitionRef ref, Offset offset, Now now, Duration longest) {
+bool OutageGuard::failed(Kind kind, PartitionRef ref, Offset offset, bool again, Now now, Duration longest) {
   if (!config_) return false;
   probing_ = false;
+  if (!again) ++part(now.steady).first_attempts;
   add(static_cast<std::uint8_t>(kind), ref, offset, true, now.steady);
   if (open_) {
     if (!is_final(kind)) first_success_.reset();
@@ -98,6 +106,7 @@ bool OutageGuard::failed(Kind kind, PartitionRef ref, Offset offset, Now now, Du
 bool OutageGuard::succeeded(PartitionRef ref, Offset offset, bool again, Instant now) {
   if (!config_) return false;
   probing_ = false;
+  if (!again) ++part(now).first_attempts;
   add(kKinds, ref, offset, again || open_, now);
   if (!open_) return false;
   const std::pair<PartitionRef, Offset> who{ref, offset};

@@ -27,9 +27,9 @@ class OutageGuard {
   // From now on. Returns true if that closed it: it is off.
   bool set(std::optional<GuardConfig> config);
 
-  // An attempt of a message ended. Returns true if that opened the guard.
-  bool failed(Kind kind, PartitionRef ref, Offset offset, Now now, Duration longest);
-  // `again`: it has failed before. Returns true if that closed it.
+  // An attempt of a message ended. `again`: it has failed before. Returns true if that opened the guard.
+  bool failed(Kind kind, PartitionRef ref, Offset offset, bool again, Now now, Duration longest);
+  // Returns true if that closed it.
   bool succeeded(PartitionRef ref, Offset offset, bool again, Instant now);
 
   // Time passes: an outage that lasted too long is let go. Returns true if that closed it.
@@ -50,6 +50,7 @@ class OutageGuard {
   struct Part {
     std::int64_t number = -1;  // of parts since the clock began
     std::array<std::uint32_t, kKinds + 1> messages{};
+    std::uint32_t first_attempts = 0;
   };
   struct Failure {
     std::int64_t part;

@@ -98,6 +98,7 @@ class PartitionEngine {
   void admit(std::span<const RecordRef> records);
   void end_reached(Offset next);
   void out_of_range(const OutOfRangeIn& in);
+  void begin_anew_on_shorter(Offset log_end);
   void range_read(const ReadIn& in);
 
   // ---- attempts (partition_attempts.cc)
@@ -170,6 +171,8 @@ class PartitionEngine {
   Offset committed() const { return low_; }
   Offset high() const { return high_; }
   std::size_t parked() const { return timers_.size() + kept_; }
+  std::size_t kept() const { return kept_; }                          // for people, because there are no dead letters
+  bool at_limit() const { return at_limit_; }                         // its intake is stopped
   std::size_t waiting() const { return parked() + blocked_.size(); }  // for their time, for people or for a topic
   std::size_t held() const;
   std::size_t in_memory() const { return entries_.size(); }
@@ -227,6 +230,7 @@ class PartitionEngine {
   void add_obituary(const Obituary& o);
   void add_stray(const JournalEntry& entry) { strays_.push_back({entry, fingerprint(entry)}); }
   void drop_notes(Offset from, Offset to, std::optional<Lane> lane);
+  void open_kept(const JournalItem& note);
   void attach_note(std::uint32_t lane, std::uint32_t entry, const JournalItem& note);
 
   // attempts
@@ -287,6 +291,12 @@ class PartitionEngine {
   Offset from_in_cut(const LaneState& l, bool& in_journal) const;
   Offset collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all);
   void build_claim(WriteSerial serial, WritePlan& plan);
+  std::vector<HeadInCut> list_heads(const std::vector<HeadInCut>& heads, Offset floor, CommitMetadata& m) const;
+  void journal_surplus(const std::vector<HeadInCut>& surplus, WritePlan& plan, std::uint32_t index);
+  void erase_heads(WritePlan& plan, std::uint32_t index);
+  void erase_done(WritePlan& plan, std::uint32_t index);
+  void say_all_at_the_end(WritePlan& plan, std::uint32_t index);
+  void erase_strays(bool rests, WritePlan& plan, std::uint32_t index);
   void plan_message(std::uint32_t e, Offset high, WritePlan& plan, std::uint32_t cut_index);
   bool lane_open_at(std::optional<Lane> lane, Offset offset) const;
   void add_done(const MessageEntry& m, bool replaces_live, std::uint64_t live, WritePlan& plan,
@@ -302,6 +312,7 @@ class PartitionEngine {
 
   // takeover
   void take_over();
+  void keep_what_the_journal_has();
   void sort_entries(bool trusted);
   void open_listed();
   void start_running();
@@ -330,8 +341,9 @@ class PartitionEngine {
   Instant next_log_look_{};
   std::optional<Timestamp> last_read_;  // of the record that was admitted last
   bool half_over_ = false;              // from what waits to there, at the last look
-  Offset lost_below_{0};                // messages below are known to be gone
-  bool trusted_ = false;                // metadata and journal agree
+  Offset lost_from_ = kNoOffset;        // from here on, below the next, messages were said to be gone
+  Offset lost_below_{0};
+  bool trusted_ = false;  // metadata and journal agree
   std::map<Lane, Offset> heads_found_;
   std::set<Offset> solos_found_;
   std::vector<JournalItem> heads_now_;

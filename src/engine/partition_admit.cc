@@ -143,17 +143,38 @@ std::optional<JournalItem> PartitionEngine::take_note(Offset offset, Timestamp t
 // Entries of messages that are no longer there: the log was read past them. They must go, or the next owner would take
 // them for the beginning of their lane.
 void PartitionEngine::drop_notes(Offset from, Offset to, std::optional<Lane> lane) {
+  std::vector<JournalItem> kept;
   for (auto at = notes_.lower_bound(from); at != notes_.end() && at->first < to;) {
     const auto& m = std::get<MessageEntry>(at->second.entry);
     if (lane && (m.self || m.lane != lane)) {
       ++at;
       continue;
     }
-    shared_.free_story(at->second.story);
-    add_stray(at->second.entry);
+    if (at->second.with_record && m.self && !m.done) {
+      kept.push_back(at->second);
+    } else {
+      shared_.free_story(at->second.story);
+      add_stray(at->second.entry);
+    }
     at = notes_.erase(at);
     dirty_ = true;
   }
+  for (const JournalItem& note : kept) open_kept(note);
+}
+
+// The log has lost it and the journal has its bytes: it waits for people as before.
+void PartitionEngine::open_kept(const JournalItem& note) {
+  const auto& m = std::get<MessageEntry>(note.entry);
+  const std::uint32_t lane = open_lane(m.lane.value_or(Lane(0)), true);
+  lanes_[lane].slow = true;
+  const std::uint32_t e = new_entry({.offset = m.offset,
+                                     .timestamp = m.timestamp,
+                                     .lane = m.lane.value_or(Lane(0)),
+                                     .flags = static_cast<std::uint8_t>(m.lane ? 0 : kKeyless)});
+  append(lane, e);
+  attach_note(lane, e, note);
+  self_offsets_.insert(m.offset);
+  advance(lane);
 }
 
 // Gives an entry its story back.
@@ -205,11 +226,18 @@ void PartitionEngine::out_of_range(const OutOfRangeIn& in) {
     dirty_ = true;
     shared_.out->others.push_back(StartReading{ref_, in.log_start});
   } else if (frontier > in.log_end) {
-    shared_.alarm(AlarmType::kOffsetReset, ref_, frontier, static_cast<std::uint64_t>(frontier.v - in.log_end.v));
-    restart();
+    // It may have grown past H again before it is asked for: that it was cut below is known now, and only now.
+    if (in.log_end < high_ && !mutant(Mutant::kCutLogBelieved)) another_log_ = true;
+    begin_anew_on_shorter(in.log_end);
   } else {
     shared_.out->others.push_back(StartReading{ref_, frontier});
   }
+}
+
+void PartitionEngine::begin_anew_on_shorter(Offset log_end) {
+  const Offset frontier = window_.end();
+  shared_.alarm(AlarmType::kOffsetReset, ref_, frontier, static_cast<std::uint64_t>(frontier.v - log_end.v));
+  restart();
 }
 
 void PartitionEngine::update_intake() {

@@ -302,7 +302,9 @@ void PartitionEngine::failed(std::uint32_t i, const Ending& o) {
     if (traits_.retention)
       longest = std::min(longest, std::max(Duration(0), (entries_[i].timestamp + *traits_.retention - now.wall) / 2));
     if (size_between(entries_[i], log_end_, 5)) longest = Duration(0);
-    if (shared_.guard.failed(kind, ref_, entries_[i].offset, now, longest))
+    const bool again = entries_[i].facts != kNone &&
+                       (facts_[entries_[i].facts].attempts > 0 || facts_[entries_[i].facts].throttled_ms > 0);
+    if (shared_.guard.failed(kind, ref_, entries_[i].offset, again, now, longest))
       shared_.alarm(AlarmType::kGuardOpened, ref_, entries_[i].offset);
   } else {
     shared_.guard.probe_gone();

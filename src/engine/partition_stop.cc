@@ -234,6 +234,8 @@ void PartitionEngine::forget_live() {
   orphans_ += std::exchange(runs_, 0);
   kept_ = 0;
   half_over_ = false;
+  lost_from_ = kNoOffset;  // of another log nothing was said yet
+  lost_below_ = Offset(0);
   last_read_.reset();
   stuck_until_ = kNever;
   dirty_ = false;

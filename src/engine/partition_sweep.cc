@@ -65,8 +65,10 @@ void PartitionEngine::range_read(const ReadIn& in) {
     sweep_retry_at_ = shared_.now.steady + kReadRetry;
     return;
   }
+  Offset lowest = kNoOffset;
   for (const std::uint32_t lane : pass_lanes_)
-    if (lanes_[lane].in_pass && lanes_[lane].log_from < in.log_start) lost_up_to(in.log_start, lanes_[lane].log_from);
+    if (lanes_[lane].in_pass) lowest = std::min(lowest, lanes_[lane].log_from);
+  lost_up_to(in.log_start, lowest);
   for (const RecordRef& r : in.records) sweep_one(r);
   if (in.end && in.next < pass_end_ && !mutant(Mutant::kShortSweepTaken)) {
     end_pass_at(in.next);
@@ -96,7 +98,8 @@ void PartitionEngine::end_pass_at(Offset told) {
 
 // Once may be a replica that lags. For seconds, it is another log under the same name.
 void PartitionEngine::read_ends_early(const ReadIn& in) {
-  if (short_for_long(kShortReads)) out_of_range({ref_, in.log_start, in.next});
+  if (!short_for_long(kShortReads)) return;
+  if (phase_ == Phase::kRunning) begin_anew_on_shorter(in.next);
 }
 
 // By time and by number: many may ask at once, or nobody for long. Answers to those that asked at once count as one.
@@ -116,10 +119,13 @@ bool PartitionEngine::short_for_long(std::uint32_t answers) {
 // Retention took what a lane still had to do. Which messages that were cannot be known any more; that it happened
 // must be said.
 void PartitionEngine::lost_up_to(Offset log_start, Offset first) {
-  first = std::max(first, lost_below_);
-  if (first >= log_start) return;  // that was said before
-  lost_below_ = log_start;
-  shared_.alarm(AlarmType::kLostByRetention, ref_, first, static_cast<std::uint64_t>(log_start.v));
+  if (first >= log_start) return;
+  const bool lower = first < lost_from_;  // one lane may begin below what was said of others
+  const Offset from = lower ? first : std::max(first, lost_below_);
+  if (from >= log_start) return;  // that was said before
+  lost_from_ = std::min(lost_from_, first);
+  lost_below_ = std::max(lost_below_, log_start);
+  shared_.alarm(AlarmType::kLostByRetention, ref_, from, static_cast<std::uint64_t>(log_start.v));
 }
 
 // One message of a lane that the pass serves. Everything of the lane before it has come already.
@@ -335,7 +341,8 @@ void PartitionEngine::message_read(std::uint32_t i, const ReadIn& in) {
   };
   const bool ends_early = in.answered && in.records.empty() && in.next <= e.offset && in.log_start <= e.offset;
   const bool there = in.answered && !in.records.empty() && in.records.front().offset == e.offset;
-  const bool another = there && !(e.flags & kUnread) && in.records.front().timestamp != e.timestamp &&
+  const bool from_journal = e.facts != kNone && facts_[e.facts].with_record;  // which says nothing of the log
+  const bool another = there && !from_journal && !(e.flags & kUnread) && in.records.front().timestamp != e.timestamp &&
                        !mutant(Mutant::kEntryTimestampIgnored);
   if (another && phase_ == Phase::kRunning) {  // the log is another one, whatever was committed of it
     drop_from(0);

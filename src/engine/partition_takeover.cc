@@ -188,13 +188,16 @@ void PartitionEngine::take_over() {
     trusted = false;
     // As where people have emptied it: what is called done may be another record with the same time.
     found_.origin = mutant(Mutant::kDoneOfAnotherLog) ? MetadataOrigin::kDamaged : MetadataOrigin::kEmpty;
+    if (why == AlarmType::kOffsetReset) keep_what_the_journal_has();
   };
   if (another_log_ && found_offset_) {  // the offset is an earlier topic's; or the same one was cut, and has grown
     const bool same = trusted && log_ != 0 && found_.metadata.log == log_;
     believe_nothing(same ? AlarmType::kOffsetReset : AlarmType::kTopicMadeAnew);
   } else if (!found_offset_) {
     // A partition that was added, or an offset that was lost: from the log's start, and said where that may repeat.
-    if (log_start_ > Offset(0) || !found_entries_.empty()) shared_.alarm(AlarmType::kOffsetReset, ref_, low_);
+    if ((log_start_ > Offset(0) && !traits_.first) || !found_entries_.empty())
+      shared_.alarm(AlarmType::kOffsetReset, ref_, low_);
+    keep_what_the_journal_has();
   } else if (low_ > log_end_ || (trusted && found_.metadata.high > log_end_ && !mutant(Mutant::kCutLogBelieved))) {
     // A log that was cut, or another one that nobody can tell from it: what lies below H now may have come since.
     believe_nothing(AlarmType::kOffsetReset);
@@ -222,6 +225,16 @@ void PartitionEngine::take_over() {
   trusted_ = agrees;
   phase_ = Phase::kClaiming;
   if (mutant(Mutant::kRunsBeforeClaim)) start_running();
+}
+
+// It begins at the log's start, and lower still for a message that the log has lost and the journal has with its bytes:
+// below the commit its entry would be erased, and there is no other copy.
+void PartitionEngine::keep_what_the_journal_has() {
+  for (const JournalItem& item : found_entries_) {
+    const auto* m = std::get_if<MessageEntry>(&item.entry);
+    if (m == nullptr || !item.with_record || !m->self || m->done) continue;
+    low_ = std::min(low_, m->offset);
+  }
 }
 
 // Claimed. What belongs to nothing is erased by the first full write; the rest becomes lanes, parked messages

@@ -1,3 +1,6 @@
+// Where a group begins: decided once for all partitions of its topics, before anybody joins. A topic with an offset
+// somewhere has begun: a partition of it without one was added, or has lost its offset, and begins at its log's start,
+// whatever `start` says; that is for the engine that takes it over, not for here.
 #include "engine/start.h"
 
 #include <set>

@@ -258,7 +258,9 @@ void Pump::take(BrokerEvent& event) {
           const auto topic = config_.topics.find(in.tp.topic);
           BARTLEBY_ASSERT(topic != config_.topics.end());
           places_[in.ref.index] = Place{.ref = in.ref, .tp = in.tp, .topic = &topic->second};
-          events_.push_back(AssignedIn{in.ref, topic->second.traits, dlq_number(topic->second)});
+          TopicTraits traits = topic->second.traits;
+          traits.first = traits.first && assigned_.insert(in.tp).second;  // the second time there is an offset
+          events_.push_back(AssignedIn{in.ref, traits, dlq_number(topic->second)});
         } else if constexpr (std::is_same_v<T, PartitionRevoked>) {
           events_.push_back(RevokedIn{in.ref});
         } else if constexpr (std::is_same_v<T, PartitionLost>) {
@@ -402,7 +404,8 @@ void Pump::log_range_read(const LogRangeRead& in) {
   if (p == nullptr) return;
   const TopicPartition journal{p->topic->journal, p->tp.partition};
   if (request.asked == Asked::kLog) {
-    events_.push_back(LogIn{request.ref, in.start, in.end, in.bytes, in.answered, in.log});
+    // Where it ends, not where committed reads end: people and others commit beyond a transaction that is still open.
+    events_.push_back(LogIn{request.ref, in.start, in.high_watermark, in.bytes, in.answered, in.log});
   } else if (request.asked == Asked::kJournalEnd) {
     if (!in.answered) {
       events_.push_back(JournalIn{request.ref, false, {}, true});

@@ -206,6 +206,7 @@ class Pump {
   Slab<JournalStory> stories_;
   Slab<Emit> emits_;
   std::map<std::uint32_t, Place> places_;  // by index
+  std::set<TopicPartition> assigned_;      // of topics that the group has never had an offset on
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t last_request_ = 0;
   struct Planned {

@@ -18,7 +18,7 @@ using recording::ByteReader;
 using recording::ByteWriter;
 
 constexpr std::string_view kMagic = "bartleby events ";
-constexpr std::string_view kVersion = "5\n";
+constexpr std::string_view kVersion = "6\n";
 constexpr char kConfigFrame = 'c';
 constexpr char kEventsFrame = 'e';
 constexpr char kAnswerFrame = 'a';

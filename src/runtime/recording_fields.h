@@ -68,10 +68,10 @@ void fields(Archive& a, T& x) {
                               WritePlan>) {
     auto& [one, two, three] = x;
     a(one, two, three);
-  } else if constexpr (kOneOf<T, ParkedOrder, ReadMessage, Alarm, TopicTraits>) {
+  } else if constexpr (kOneOf<T, ParkedOrder, ReadMessage, Alarm>) {
     auto& [one, two, three, four] = x;
     a(one, two, three, four);
-  } else if constexpr (kOneOf<T, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings>) {
+  } else if constexpr (kOneOf<T, OffsetsIn, JournalIn, Obituary, Sweep, LiveSettings, TopicTraits>) {
     auto& [one, two, three, four, five] = x;
     a(one, two, three, four, five);
   } else if constexpr (kOneOf<T, LogIn, GuardConfig, Run>) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 
 #include "base/assert.h"
@@ -168,8 +169,15 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
     const auto committed = broker_.commit_first(spec_.group, first);
     if (!committed && committed.error().code != ErrorCode::kFenced)
       return trouble("cannot commit where the group begins", committed.error()), false;
-    if (!committed)
-      return trouble("waits for the member that commits where the group begins", committed.error()), false;
+    if (!committed) {
+      // Others are at work in the group, which may not have heard of a topic that was added: they would never commit
+      // it. A partition without an offset begins at its log's start, which is what is wanted.
+      const bool again = std::ranges::any_of(begun, [](const auto& one) { return one.second; });
+      if (start == StartAt::kEarliest && !again) return begin_without_offsets(first), true;
+      return trouble(first.front().tp.topic + " begins for the group when the members that do not read it have left",
+                     committed.error()),
+             false;
+    }
     // Told once, when it is so, and loudly where the group has begun before: its offsets have expired or were deleted,
     // and what it has done is not known any more.
     for (const auto& [topic, again] : begun) {
@@ -179,6 +187,17 @@ bool Worker::commit_begin(const std::vector<std::string>& topics, StartAt start)
     }
   }
   return true;
+}
+
+void Worker::begin_without_offsets(const std::vector<CommittedOffset>& first) {
+  std::set<std::string> topics;
+  for (const CommittedOffset& o : first) topics.insert(o.tp.topic);
+  for (const std::string& topic : topics) {
+    const auto source = sources_.find(topic);
+    BARTLEBY_ASSERT(source != sources_.end());
+    source->second.traits.first = true;
+    log_.info("topic_added", {{"worker", spec_.name}, {"group", spec_.group}, {"topic", topic}});
+  }
 }
 
 bool Worker::join() {
@@ -216,6 +235,7 @@ bool Worker::join() {
       },
       [this](const Alarm& alarm, const TopicPartition* tp) { told(alarm, tp); },
       [this](PartitionRef ref) { runner_.release(ref); });
+  for (auto& [topic, source] : sources_) source.traits.first = false;  // who joins anew finds what this one commits
   if (paused_) pump_->tell(PauseIn{true});
   stop_told_ = false;
   trouble_.clear();

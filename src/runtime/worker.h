@@ -57,6 +57,8 @@ struct PartitionStatus {
   std::string state;  // running, taking over, …
   Offset committed, frontier, log_end;
   std::size_t parked = 0, held = 0, held_keys = 0, in_memory = 0;
+  std::size_t kept = 0;            // of the parked ones: for people, because there are no dead letters
+  bool intake_stopped = false;     // at a limit
   std::size_t dlq_pending = 0;     // letters that are not written yet
   std::size_t metadata_bytes = 0;  // of the last commit
   std::int64_t lag = 0;            // after the committed offset
@@ -69,7 +71,8 @@ struct WorkerStatus {
   WorkerState state = WorkerState::kStarting;
   std::string trouble;  // why it does not run or begins nothing, in words; empty when all is well
   std::vector<PartitionStatus> partitions;
-  std::size_t parked = 0, held = 0, held_keys = 0, dlq_pending = 0;  // of all partitions
+  std::size_t parked = 0, kept = 0, held = 0, held_keys = 0, dlq_pending = 0;  // of all partitions
+  std::size_t intakes_stopped = 0;                                             // partitions
   std::size_t metadata_bytes_max = 0;
   std::int64_t effective_lag = 0;
   bool pinned = false;  // a message that waits holds a commit
@@ -139,6 +142,7 @@ class Worker {
                 std::vector<TopicSpec>& wanted);
   bool is_lane(const TopicPartition& tp) const;
   bool commit_begin(const std::vector<std::string>& topics, StartAt start);
+  void begin_without_offsets(const std::vector<CommittedOffset>& first);
   bool join();
   void turn();
   void tell_stop_waits(Now now);

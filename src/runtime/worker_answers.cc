@@ -22,6 +22,8 @@ PartitionStatus partition_status(const PartitionEngine& p, const TopicPartition&
                : p.handing_over()                                  ? "handing over"
                                                                    : "taking over";
   part.parked = p.parked();
+  part.kept = p.kept();
+  part.intake_stopped = p.at_limit();
   part.held = p.held();
   part.in_memory = p.in_memory();
   return part;
@@ -148,6 +150,8 @@ Result<WorkerStatus> Worker::status(Duration limit) {
   std::erase_if(s->partitions, [](const PartitionStatus& p) { return p.lane && p.lag == 0; });
   for (const PartitionStatus& p : s->partitions) {
     s->parked += p.parked;
+    s->kept += p.kept;
+    s->intakes_stopped += p.intake_stopped ? 1U : 0U;
     s->held += p.held;
     s->held_keys += p.held_keys;
     s->dlq_pending += p.dlq_pending;

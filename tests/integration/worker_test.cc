@@ -29,7 +29,7 @@ class WorkerTest : public testing::Test {
     spec.name = spec.group = "billing";
     spec.cluster = "test";
     spec.instance = "billing-1";
-    spec.topics = {"orders"};
+    spec.topics = topics_;
     spec.journal = "notes.{topic}";
     spec.handlers = {std::move(handler)};
     spec.may_begin = may_begin_;
@@ -50,6 +50,7 @@ class WorkerTest : public testing::Test {
   std::unique_ptr<embedded::EmbeddedBroker> broker_;
   SystemClock clock_;
   Log log_{LogFormat::kText, LogLevel::kError};
+  std::vector<std::string> topics_{"orders"};
   std::function<Result<void>()> may_begin_;
   std::shared_ptr<Worker> worker_;
 };
@@ -93,6 +94,27 @@ TEST_F(WorkerTest, OffsetsThatAreGoneAreToldOnceAndNotBeforeTheGroupHasBegunAnew
   (*other)->leave();
   ASSERT_TRUE(await([&] { return worker_->alarms(AlarmType::kOffsetReset) > 0; }));
   EXPECT_EQ(worker_->alarms(AlarmType::kOffsetReset), 1U);
+}
+
+// A rolling restart adds a topic: the older members do not read it, and nobody could begin it but by joining them.
+TEST_F(WorkerTest, ATopicThatIsNewToARunningGroupBeginsAtItsLogsStartBesideItsOlderMembers) {
+  for (const char* topic : {"orders", "refunds"}) {
+    TopicSpec spec;
+    spec.name = topic;
+    ASSERT_TRUE(broker_->ensure_topics({spec}));
+  }
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(broker_->produce({{"refunds", Partition(0), "k", "v", {}}}));
+  broker_->delete_before({"refunds", Partition(0)}, Offset(1));
+  ASSERT_TRUE(broker_->commit_first("billing", {{{"orders", Partition(0)}, Offset(0), ""}}));
+  auto other = broker_->join({"billing", {"orders"}, "billing-0"});
+  ASSERT_TRUE(other);
+  topics_ = {"orders", "refunds"};
+  std::atomic<int> handled{0};
+  start(std::make_shared<PooledHandler>(
+      InProcess{}, [&](const Message& message, Attempt&) { return handled += message.topic() == "refunds", done(); },
+      1));
+  ASSERT_TRUE(await([&] { return handled.load() == 2; }));
+  EXPECT_EQ(worker_->alarms(AlarmType::kOffsetReset), 0U) << "none is missing";
 }
 
 TEST_F(WorkerTest, ADlqThatRefusesALetterIsNamedUntilItTakesIt) {

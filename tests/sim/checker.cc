@@ -391,6 +391,12 @@ void Checker::started(const Start& start, Now now) {
   }
 }
 
+void Checker::told_of(const TopicPartition& tp, Offset from, Offset to) {
+  auto& stories = watched_[tp].stories;
+  for (auto at = stories.lower_bound(from); at != stories.end() && at->first < to; ++at)
+    at->second.told = at->second.told || at->second.gone;
+}
+
 void Checker::began_anew(const TopicPartition& tp) {
   for (auto& [offset, s] : watched_[tp].stories) {
     s.done_by.clear();
@@ -418,7 +424,7 @@ void Checker::finish(bool liveness) {
   if (!violation_.empty()) return;
   for (auto& [tp, w] : watched_) {
     for (auto& [offset, s] : w.stories) {
-      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || w.alarmed || options_.has(Fault::kNoDeadLetters)))
+      if (s.gone && !(s.applied || s.dead || s.skip || s.dropped || s.told || options_.has(Fault::kNoDeadLetters)))
         fail("retention took it and nobody said so: " + name(tp, offset));
       if (!s.resolved() && liveness) fail("never ended: " + name(tp, offset));
       const bool refused = options_.has(Fault::kNoDeadLetters) ||  // another life of it failed and is kept

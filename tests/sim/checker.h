@@ -39,6 +39,7 @@ struct Story {
   bool dead = false;     // its letter is durable
   bool deleted = false;  // no longer in the log
   bool gone = false;     // deleted under us: retention, compaction, a recreated topic
+  bool told = false;     // and an incident said so, or a newer record took its place
   bool dropped = false;  // an operator moved the group past it
   bool sealed = false;   // the last commit says it is finished and will not come again
   bool emits = false;
@@ -77,7 +78,6 @@ struct Watched {
   std::optional<Offset> high;  // trusted
   std::optional<JournalCheck> last_check;
   bool excused = false;  // something happened that costs attempts and duplicates, never a message
-  bool alarmed = false;  // an incident was raised
   bool added = false;    // while the group ran
   bool begun = false;    // somebody has committed for it
   bool newer = false;    // the last commit is of version 2
@@ -114,7 +114,8 @@ class Checker {
   void produced_outside(const Record& record, Now now);                               // obituaries
   void journal_now(const TopicPartition& tp, const std::vector<LogRecord>& records);  // it is another all at once
   void started(const Start& start, Now now);
-  void began_anew(const TopicPartition& tp);  // its owner has forgotten what was not written yet
+  void told_of(const TopicPartition& tp, Offset from, Offset to);  // people heard that these are gone
+  void began_anew(const TopicPartition& tp);                       // its owner has forgotten what was not written yet
   void process_died(const TopicPartition& tp, Offset offset, bool counts);
   void finish(bool liveness);
   void stopped_cleanly();  // everything has ended and everybody is gone

@@ -71,7 +71,10 @@ constexpr std::array kNames = {"crash",
                                "short-log",
                                "regrown",
                                "no-log-ids",
-                               "log-cut"};
+                               "log-cut",
+                               "journal-compacted",
+                               "produce-fail",
+                               "open-transaction"};
 static_assert(kNames.size() == static_cast<std::size_t>(Fault::kLastFault));
 
 // Faults that break what most checks rest on; a seed has them seldom, or the checks would seldom bite.
@@ -287,6 +290,10 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   if (o.has(Fault::kRegrown) && !o.has(Fault::kMetadataRefused) && r.chance(80)) e.metadata_limit = 110;
   turn(Fault::kNoLogIds, r.chance(8) && !o.has(Fault::kRegrown));  // then nobody can tell such a topic from the old one
   b.tells_log = !o.has(Fault::kNoLogIds);
+  turn(Fault::kJournalCompacted, r.chance(30));
+  turn(Fault::kProduceFail, r.chance(20));
+  turn(Fault::kOpenTransaction, r.chance(15));
+  if (o.has(Fault::kProduceFail)) b.p_produce_fail = b.p_first_fail = static_cast<std::uint32_t>(r.between(50, 500));
   return o;
 }
 

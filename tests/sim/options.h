@@ -82,6 +82,9 @@ enum class Fault : std::uint8_t {
   kRegrown,
   kNoLogIds,
   kLogCut,
+  kJournalCompacted,
+  kProduceFail,
+  kOpenTransaction,
   kLastFault,
 };
 

@@ -68,6 +68,8 @@ TEST(Rules, IntakeStopsAtTheLimitForLettersThatWaitAndGoesOnByItself) {
     answer_all(worker, reject);
   }
   EXPECT_TRUE(rig.alarmed(AlarmType::kLimitParked));
+  const auto why = explain(worker.engine(), worker.partition()->ref(), rig.scheduler.now());
+  EXPECT_NE(why->answer.find("wait for a topic that takes nothing, the limit"), std::string::npos) << why->answer;
   EXPECT_LT(rig.history.size(), kMoreThanAFetch / 2);
   rig.cluster.deny("src.dlq", false);
   const auto all = [&] { return answer_all(worker, reject), rig.letters.size() == kMoreThanAFetch; };

@@ -207,6 +207,53 @@ void expect_run_from_the_journal(bool another_owner) {
 TEST(Rules, AMessageKeptWithItsBytesRunsFromThemWhenTheLogHasLostIt) { expect_run_from_the_journal(false); }
 TEST(Rules, AMessageKeptWithItsBytesRunsFromThemAtItsNextOwnerToo) { expect_run_from_the_journal(true); }
 
+// The next owner cannot trust what it finds, and begins where the log does: the only copy must not be erased for that.
+void expect_kept_in_the_journal(const std::function<void(Rig&)>& trouble) {
+  Rig rig({.retention_bytes = 4000});
+  rig.engine.dead_letters = false;
+  rig.engine.cases[0].backoff = Schedule{{Duration(3600000)}};
+  rig.produce("k", "the bytes");
+  Worker& first = rig.start();
+  ASSERT_TRUE(rig.until_at(first, 0));
+  first.fails(0);
+  ASSERT_TRUE(rig.wind_until([&] { return rig.has_parked(0); }));
+  for (int i = 0; i < 45; ++i) rig.produce("other" + std::to_string(i));
+  const auto finish_others = [&](Worker& worker) {
+    for (const Started& s : std::vector(worker.running()))
+      if (s.offset != 0) worker.done(s.offset);
+  };
+  ASSERT_TRUE(rig.wind_until([&] { return finish_others(first), rig.alarmed(AlarmType::kExhaustedKept); }));
+  ASSERT_TRUE(rig.wind_until([&] { return finish_others(first), rig.metadata().metadata.high == Offset(46); }));
+  rig.cluster.delete_before({"src", Partition(0)}, Offset(40));
+  rig.crash(first);
+  trouble(rig);
+  Worker& second = rig.start("b");
+  const auto taken_over = [&] { return finish_others(second), second.partition() != nullptr; };
+  ASSERT_TRUE(rig.wind_until(taken_over));
+  for (int i = 0; i < 30; ++i) {
+    rig.wind(Duration(1000));
+    finish_others(second);
+  }
+  second.order(ParkedOrder::What::kRunNow);
+  ASSERT_TRUE(rig.until_at(second, 0));
+  EXPECT_EQ(second.at(0)->record->value, "the bytes");
+  second.done(0);
+  EXPECT_TRUE(rig.wind_until([&] { return finish_others(second), rig.low() >= Offset(42) && rig.journal().empty(); }));
+  rig.stop(second);
+}
+
+TEST(Rules, AMessageKeptWithItsBytesOutlivesAJournalThatDiffers) {
+  expect_kept_in_the_journal([](Rig& rig) { rig.write_journal(HeadEntry{Lane(7), Offset(41)}); });
+}
+
+TEST(Rules, AMessageKeptWithItsBytesOutlivesALogThatWasCutBelowHigh) {
+  expect_kept_in_the_journal([](Rig& rig) { rig.cluster.cut_back({"src", Partition(0)}, Offset(42)); });
+}
+
+TEST(Rules, AMessageKeptWithItsBytesOutlivesAnOffsetThatIsGone) {
+  expect_kept_in_the_journal([](Rig& rig) { rig.cluster.drop_offset("g", {"src", Partition(0)}); });
+}
+
 // ---- throttling, suspects ------------------------------------------------------------------------------
 
 TEST(Rules, WhoAsksForNoPauseAtAllIsNotAskedForEver) {

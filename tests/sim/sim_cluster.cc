@@ -7,6 +7,13 @@
 #include "tests/sim/sim_member.h"
 
 namespace bartleby::sim {
+namespace {
+
+// Transactions of producers that are not ours.
+constexpr TxnId kForeignGap = ~TxnId{0};
+constexpr TxnId kForeignOpen = kForeignGap - 1;
+
+}  // namespace
 
 SimCluster::SimCluster(Scheduler& scheduler, BrokerFaults faults)
     : scheduler_(scheduler),
@@ -78,10 +85,13 @@ Result<void> SimCluster::commit_first(const std::string& name, const std::vector
     if (find_log(offset.tp) == nullptr) return fail(ErrorCode::kNotFound, "no such topic: " + offset.tp.topic);
     if (utf16_units(offset.metadata) > kMetadataLimit) return fail(ErrorCode::kTooLarge, "metadata too large");
   }
+  const bool fails = BrokerFaults::happens(scheduler_.random(), faults_.p_first_fail);
+  if (fails && scheduler_.random().chance(50)) return fail(ErrorCode::kUnavailable, "the broker did not answer");
   for (const CommittedOffset& offset : offsets) {
     asked.set(offset.tp, *offset.offset, offset.metadata);
     if (offsets_applied_) offsets_applied_(name, offset.tp, *offset.offset, offset.metadata);
   }
+  if (fails) return fail(ErrorCode::kUnavailable, "the broker's answer was lost");
   return {};
 }
 
@@ -161,11 +171,16 @@ Result<std::vector<LogRecord>> SimCluster::read(const TopicPartition& tp, Offset
 // ---- What the driver does ----------------------------------------------------------------------------
 
 void SimCluster::append_gap(const TopicPartition& tp) {
-  constexpr TxnId kForeign = ~TxnId{0};  // of a producer that is not ours
   PartitionLog& log = *find_log(tp);
-  log.append({tp.topic, tp.partition, std::nullopt, std::nullopt, {}}, kForeign);
-  log.finish(kForeign, false, {});
+  log.append({tp.topic, tp.partition, std::nullopt, std::nullopt, {}}, kForeignGap);
+  log.finish(kForeignGap, false, {});
 }
+
+void SimCluster::open_transaction(const TopicPartition& tp) {
+  find_log(tp)->append({tp.topic, tp.partition, std::nullopt, std::nullopt, {}}, kForeignOpen);
+}
+
+void SimCluster::end_transactions(const TopicPartition& tp) { find_log(tp)->finish(kForeignOpen, false, {}); }
 
 std::pair<TopicPartition, Offset> SimCluster::append(const Record& record) {
   TopicPartition destination;
@@ -189,7 +204,9 @@ void SimCluster::set_max_message(const std::string& name, std::size_t bytes) {
 
 void SimCluster::jump(const TopicPartition& tp, std::int64_t by) { find_log(tp)->jump(by); }
 
-void SimCluster::compact(const TopicPartition& tp) { const_cast<PartitionLog&>(log(tp)).compact(); }
+void SimCluster::compact(const TopicPartition& tp, bool tombstones_too) {
+  const_cast<PartitionLog&>(log(tp)).compact(tombstones_too);
+}
 
 void SimCluster::date(const TopicPartition& tp, Offset offset, Timestamp time) { find_log(tp)->date(offset, time); }
 

@@ -61,8 +61,11 @@ class SimCluster : public Broker {
   // Offsets that hold nothing: an aborted record and its marker.
   void append_gap(const TopicPartition& tp);
   void jump(const TopicPartition& tp, std::int64_t by);  // so many offsets hold nothing
+  // A producer that is not ours has a transaction open there, beyond which nobody reads who reads what is committed.
+  void open_transaction(const TopicPartition& tp);
+  void end_transactions(const TopicPartition& tp);
   void delete_before(const TopicPartition& tp, Offset offset);
-  void compact(const TopicPartition& tp);
+  void compact(const TopicPartition& tp, bool tombstones_too = true);
   void recreate(const std::string& topic);  // empty logs, offsets from 0; committed offsets of groups stay
   void date(const TopicPartition& tp, Offset offset,
             Timestamp time);                           // of a record that is there: its producer says so

@@ -45,6 +45,8 @@ struct BrokerFaults {
   std::uint32_t p_other_id = 0;
   // Of `Broker::produce`. Half of the failed ones have taken effect.
   std::uint32_t p_produce_fail = 0;
+  // Of `commit_first`, likewise.
+  std::uint32_t p_first_fail = 0;
 
   Duration latency(Random& r) const { return draw(r, latency_min, latency_max); }
   Duration marker_delay(Random& r) const { return draw(r, Duration(0), marker_delay_max); }

@@ -69,7 +69,7 @@ void PartitionLog::jump(std::int64_t by) {
   wake();
 }
 
-void PartitionLog::compact() {
+void PartitionLog::compact(bool tombstones_too) {
   const std::size_t count = index_of(last_stable());
   std::map<std::string_view, std::size_t> latest;
   for (std::size_t i = 0; i < count; ++i) {
@@ -82,7 +82,7 @@ void PartitionLog::compact() {
     bool keep = i >= count || i + 1 == entries_.size();
     if (!keep && entry.state == EntryState::kCommitted) {
       const bool newest = !entry.record.key || latest.find(*entry.record.key)->second == i;
-      const bool old_tombstone = !entry.record.value && entry.record.offset < tombstones_seen_;
+      const bool old_tombstone = tombstones_too && !entry.record.value && entry.record.offset < tombstones_seen_;
       keep = newest && !old_tombstone;
     }
     if (keep) kept.push_back(entry);  // a copy: `latest` points into the old ones

@@ -45,7 +45,7 @@ class PartitionLog {
 
   void jump(std::int64_t by);  // the next record has an offset that much higher: what lay between was compacted
   void delete_before(Offset offset);
-  void compact();
+  void compact(bool tombstones_too = true);
   void recreate();
   void date(Offset offset, Timestamp time);  // of a record that is there
   void cut_back(Offset to);  // an unclean election: the newest records are gone, and their offsets are given anew

@@ -116,6 +116,7 @@ class World {
   // processes (world.cc)
   void start(Process& p);
   void crash(Process& p, std::optional<std::uint64_t> faulting_run);
+  bool write_obituary(const Record& record);
   void stop(Process& p);
   void plan_turn(Process& p, Instant when);
   void turn(Process& p);
@@ -146,6 +147,8 @@ class World {
   bool journal_is_written() const;
   void lose_journal();
   void cut_journal();
+  void compact_journal();
+  void end_transactions();
   void freeze_journal();
   void stray_answers(Process& p);
   void kill_gone(const TopicPartition& tp, Offset below);

@@ -55,7 +55,10 @@ bool World::before_joining() {
   }
   const auto first = first_offsets(*offsets, ranges, options_.start);
   if (first.empty()) return true;
-  if (!cluster_->commit_first(kGroup, first)) return false;
+  const bool answered = cluster_->commit_first(kGroup, first).has_value();
+  const auto now = cluster_->committed(kGroup, first.front().tp);
+  if (!now || !now->offset) return false;
+  if (!answered) coverage_.saw(Seen::kFirstUnknown);
   for (const CommittedOffset& o : first) {
     Watched& w = checker_.at(o.tp);
     say("the group begins p" + std::to_string(o.tp.partition.v) + " at " + std::to_string(o.offset->v));
@@ -66,7 +69,7 @@ bool World::before_joining() {
       s.dropped = true;
     }
   }
-  return true;
+  return answered;
 }
 
 // Producers use it at once. The group notices a little later, and somebody may have to see to the journal first.
@@ -127,6 +130,7 @@ void World::move_offset(const TopicPartition& tp) {
     }
     cluster_->set_offset(kGroup, tp, to, text);
   }
+  if (to > log.last_stable()) coverage_.saw(Seen::kBeyondStable);
   say("operator resets p" + std::to_string(tp.partition.v) + " to " + std::to_string(to.v) + " " + text);
   if (before) coverage_.saw(*before->offset > to ? Seen::kResetBack : Seen::kResetForward);
   moved_ = tp;

@@ -48,13 +48,14 @@ void World::plan_trouble() {
 void World::trouble() {
   ask_why();
   std::vector<Fault> can;
-  for (const Fault f :
-       {Fault::kCrash,       Fault::kCrashAtCommand, Fault::kFreeze,         Fault::kStop,          Fault::kRebalance,
-        Fault::kGeneration,  Fault::kDlqDenied,      Fault::kJournalDenied,  Fault::kJournalFrozen, Fault::kEmitDenied,
-        Fault::kDlqStalled,  Fault::kOutage,         Fault::kJournalLost,    Fault::kRetention,     Fault::kCompaction,
-        Fault::kOffsetReset, Fault::kOffsetLost,     Fault::kPartitionAdded, Fault::kRecreated,     Fault::kClockJump,
-        Fault::kOrders,      Fault::kTwoVersions,    Fault::kStrayAnswers,   Fault::kSettings,      Fault::kFarJump,
-        Fault::kJournalCut,  Fault::kShortLog,       Fault::kRegrown,        Fault::kLogCut})
+  for (const Fault f : {Fault::kCrash,         Fault::kCrashAtCommand,   Fault::kFreeze,         Fault::kStop,
+                        Fault::kRebalance,     Fault::kGeneration,       Fault::kDlqDenied,      Fault::kJournalDenied,
+                        Fault::kJournalFrozen, Fault::kEmitDenied,       Fault::kDlqStalled,     Fault::kOutage,
+                        Fault::kJournalLost,   Fault::kRetention,        Fault::kCompaction,     Fault::kOffsetReset,
+                        Fault::kOffsetLost,    Fault::kPartitionAdded,   Fault::kRecreated,      Fault::kClockJump,
+                        Fault::kOrders,        Fault::kTwoVersions,      Fault::kStrayAnswers,   Fault::kSettings,
+                        Fault::kFarJump,       Fault::kJournalCut,       Fault::kShortLog,       Fault::kRegrown,
+                        Fault::kLogCut,        Fault::kJournalCompacted, Fault::kOpenTransaction})
     if (options_.has(f)) can.push_back(f);
   if (can.empty()) return;
   const Fault fault = can[random_.below(can.size())];
@@ -123,6 +124,14 @@ void World::trouble() {
     case Fault::kJournalCut:
       cut_journal();
       break;
+    case Fault::kJournalCompacted:
+      compact_journal();
+      break;
+    case Fault::kOpenTransaction:
+      for (const auto& [tp, w] : checker_.all())
+        if (random_.chance(60)) cluster_->open_transaction(tp);
+      scheduler_.after(Duration(random_.between(100, 20000)), [this] { end_transactions(); });
+      break;
     case Fault::kShortLog:
       cluster_->faults().short_reads = true;
       scheduler_.after(Duration(random_.between(6000, 12000)), [this] { cluster_->faults().short_reads = false; });
@@ -142,7 +151,7 @@ void World::trouble() {
           const auto& entries = cluster_->log(tp).entries();
           const bool there = std::ranges::any_of(entries, [&](const LogEntry& e) { return e.record.offset == offset; });
           if (!there) s.deleted = true;
-          if (!there && !s.resolved()) s.gone = true, w.alarmed = true;
+          if (!there && !s.resolved()) s.gone = s.told = true;
         }
       }
       break;
@@ -249,6 +258,28 @@ void World::cut_journal() {
   }
 }
 
+// As a broker does by itself, at any time. What erases an entry stays for a day, and no world lasts that long.
+void World::compact_journal() {
+  for (const auto& [tp, w] : checker_.all()) {
+    const TopicPartition journal{"src.parked.g", tp.partition};
+    if (tp.partition.v >= cluster_->describe(journal.topic)->partitions) continue;
+    const std::size_t before = cluster_->log(journal).entries().size();
+    cluster_->compact(journal, false);
+    if (cluster_->log(journal).entries().size() == before) continue;
+    coverage_.saw(Seen::kJournalCompacted);
+    for (const auto& p : processes_) {
+      if (!p->pump) continue;
+      for (const auto& [index, partition] : p->pump->engine().partitions())
+        if (partition->phase() == Phase::kReadJournal && *p->pump->where(partition->ref()) == tp)
+          coverage_.saw(Seen::kCompactedInRead);
+    }
+  }
+}
+
+void World::end_transactions() {
+  for (const auto& [tp, w] : checker_.all()) cluster_->end_transactions(tp);
+}
+
 // Neither written nor read: what is asked of it ends with a time limit.
 void World::freeze_journal() {
   coverage_.saw(Seen::kJournalFrozen);
@@ -295,7 +326,7 @@ void World::heal() {
   BrokerFaults& b = cluster_->faults();
   b.p_not_done = b.p_reply_lost_done = b.p_reply_lost_not_done = b.p_late_request = b.p_generation_bump = 0;
   b.short_reads = false;
-  b.p_read_fail = b.p_stale_end = b.p_fence_fail = b.p_produce_fail = 0;
+  b.p_read_fail = b.p_stale_end = b.p_fence_fail = b.p_produce_fail = b.p_first_fail = 0;
   b.rebalance_timeout = Duration(60000);  // longer than any drain, as it must be
   for (const char* topic : {"src.dlq", "src.parked.g", "out"}) {
     cluster_->deny(topic, false);
@@ -303,6 +334,7 @@ void World::heal() {
     cluster_->silence(topic, false);
   }
   ensure_journal();
+  end_transactions();
   outage_until_ = scheduler_.now();
   while (produced_ < to_produce_) produce();
   for (auto& p : processes_) {

@@ -22,9 +22,11 @@ GuardConfig config() {
 }
 
 // Lets `failures` different messages fail. Answers whether that opened it.
-bool fail(OutageGuard& guard, std::int64_t first, int failures, Now now, Kind kind = Kind::kUnavailable) {
+bool fail(OutageGuard& guard, std::int64_t first, int failures, Now now, Kind kind = Kind::kUnavailable,
+          bool again = false) {
   bool opened = false;
-  for (int i = 0; i < failures; ++i) opened = guard.failed(kind, kRef, Offset(first + i), now, kForEver) || opened;
+  for (int i = 0; i < failures; ++i)
+    opened = guard.failed(kind, kRef, Offset(first + i), again, now, kForEver) || opened;
   return opened;
 }
 
@@ -73,6 +75,30 @@ TEST(Guard, FewFailuresAmongSuccessesAreNoOutage) {
     succeed(guard, i * 10 + 1, 2, at_ms(i));
   }
   EXPECT_FALSE(guard.open());
+}
+
+// A burst of which one in a hundred fails; then nothing comes but those, again and again.
+TEST(Guard, ABurstThatIsOverIsNoOutageThoughItsRetriesFail) {
+  OutageGuard guard(config());
+  succeed(guard, 1000, 3000, at_ms(0));
+  fail(guard, 0, 30, at_ms(500));
+  for (const std::int64_t later : {3000, 9000, 39000})
+    EXPECT_FALSE(fail(guard, 0, 30, at_ms(later), Kind::kUnavailable, true)) << later;
+}
+
+TEST(Guard, AnOutageIsSeenInAMomentAmongManyRetries) {
+  OutageGuard guard(config());
+  succeed(guard, 1000, 3000, at_ms(0));
+  fail(guard, 0, 30, at_ms(500));
+  fail(guard, 0, 30, at_ms(9000), Kind::kUnavailable, true);
+  EXPECT_FALSE(fail(guard, 5000, 9, at_ms(9500)));
+  EXPECT_TRUE(fail(guard, 5009, 2, at_ms(10500)));
+}
+
+TEST(Guard, RetriesAloneAreAnOutageWhereNothingElseWasSeen) {
+  OutageGuard guard(config());
+  EXPECT_FALSE(fail(guard, 0, 9, at_ms(0), Kind::kUnavailable, true));
+  EXPECT_TRUE(fail(guard, 9, 1, at_ms(1), Kind::kUnavailable, true));
 }
 
 TEST(Guard, WhatLiesOutsideTheWindowDoesNotCount) {
@@ -135,7 +161,7 @@ TEST(Guard, GivesUpAfterItsLongestTimeAndStaysOffUntilAGoodWindow) {
 
 TEST(Guard, NeverHoldsLongerThanItsMessagesCanWait) {
   OutageGuard guard(config());
-  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), at_ms(0), Duration(20000));
+  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), false, at_ms(0), Duration(20000));
   EXPECT_TRUE(guard.open());
   EXPECT_FALSE(guard.tick(Instant(Duration(19999))));
   EXPECT_TRUE(guard.tick(Instant(Duration(20000))));
@@ -143,7 +169,7 @@ TEST(Guard, NeverHoldsLongerThanItsMessagesCanWait) {
 
 TEST(Guard, DoesNotOpenWhenThereIsNoTimeToProbe) {
   OutageGuard guard(config());
-  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), at_ms(0), Duration(10));
+  for (int i = 0; i < 10; ++i) guard.failed(Kind::kTimeout, kRef, Offset(i), false, at_ms(0), Duration(10));
   EXPECT_FALSE(guard.open());
 }
 
@@ -200,7 +226,7 @@ TEST(Guard, AMomentOfFailuresAmongManySuccessesIsNoOutage) {
 
 TEST(Guard, WhatWasSeenBeforeAPartitionLeftIsForgotten) {
   OutageGuard guard(config());
-  for (int i = 0; i < 9; ++i) guard.failed(Kind::kUnavailable, {1, Epoch(2)}, Offset(i), at_ms(0), kForEver);
+  for (int i = 0; i < 9; ++i) guard.failed(Kind::kUnavailable, {1, Epoch(2)}, Offset(i), false, at_ms(0), kForEver);
   guard.forget({1, Epoch(2)});
   EXPECT_FALSE(fail(guard, 100, 9, at_ms(1)));
   EXPECT_TRUE(fail(guard, 109, 1, at_ms(2)));

@@ -59,7 +59,7 @@ std::vector<Event> one_of_each() {
   m.kind = Kind::kCrash;
   m.due = m.first_failure = m.last_failure = timestamp_ms(1'700'000'000'000);
   m.throttled = Duration(60000);
-  return {AssignedIn{kRef, {Duration(1000), 5000, true, 900}, 77},
+  return {AssignedIn{kRef, {Duration(1000), 5000, true, 900, true}, 77},
           RevokedIn{kRef},
           LostIn{kRef},
           RecordsIn{kRef, some_records()},
