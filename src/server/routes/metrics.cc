@@ -117,6 +117,10 @@ void workers(MetricsText& out, const std::vector<Seen>& seen) {
   };
   gauge("bartleby_running", "Attempts that run now", [](const WorkerStatus& s) { return s.running; });
   gauge("bartleby_parked", "Messages that wait for their next attempt", [](const WorkerStatus& s) { return s.parked; });
+  gauge("bartleby_kept", "Exhausted messages that wait for people (dead_letter.enabled: false)",
+        [](const WorkerStatus& s) { return s.kept; });
+  gauge("bartleby_intake_stopped", "Partitions that read nothing new because of a limit",
+        [](const WorkerStatus& s) { return s.intakes_stopped; });
   gauge("bartleby_held", "Messages in memory behind a parked one of their key",
         [](const WorkerStatus& s) { return s.held; });
   gauge("bartleby_held_keys", "Keys with messages behind a parked one",
@@ -141,6 +145,8 @@ void workers(MetricsText& out, const std::vector<Seen>& seen) {
           [](const Worker& w) { return w.alarms(AlarmType::kLostByRetention); });
   counter("bartleby_exhausted_kept_total", "Exhausted messages that stay parked (dead_letter.enabled: false)",
           [](const Worker& w) { return w.alarms(AlarmType::kExhaustedKept); });
+  counter("bartleby_crash_loops_total", "Partitions taken over for the third time without getting on",
+          [](const Worker& w) { return w.alarms(AlarmType::kCrashLoop); });
   counter("bartleby_dropped_total", "Exhausted messages lost on purpose (dead_letter.drop)",
           [](const Worker& w) { return w.figures().dropped.load(); });
 }
