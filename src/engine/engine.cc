@@ -1,11 +1,12 @@
 // Turns: what an engine does with the events of one step, and who begins next.
 //
-// The order within a step matters: events first, so that what begins knows all of them; then what ended; then the clock;
-// then new handlers; then intake, which counts what these hold; the write last, which carries what all of it decided.
+// The order within a step matters: events first, so that what begins knows all of them; then what ended; then the
+// clock; then new handlers; then intake, which counts what these hold; the write last, which carries what all of it
+// decided.
 //
-// Suspects and ordinary work take turns of a second, because a suspect runs alone in the process. Where no suspect could
-// begin in its turn, because handlers of before were still at work, turns become twice as long, up to five minutes:
-// with handlers that take longer than a turn there would never be a quiet moment (docs/decisions, 22).
+// Suspects and ordinary work take turns of a second, because a suspect runs alone in the process. Where no suspect
+// could begin in its turn, because handlers of before were still at work, turns become twice as long, up to five
+// minutes: with handlers that take longer than a turn there would never be a quiet moment (docs/decisions, 22).
 #include "engine/engine.h"
 
 #include <algorithm>

@@ -14,7 +14,8 @@ namespace {
 
 constexpr Duration kWriteRetry{20};
 constexpr Duration kWriteRetryMax{1000};
-constexpr std::uint32_t kFailing = 3;  // writes in a row: one or two are a rebalance, or bad luck
+constexpr std::size_t kLeastMetadata = 78;  // beside a writer's name: counts and a few heads
+constexpr std::uint32_t kFailing = 3;       // writes in a row: one or two are a rebalance, or bad luck
 
 }  // namespace
 
@@ -156,7 +157,7 @@ void Engine::take(const WriteIn& in) {
 void Engine::metadata_refused() {
   std::size_t& limit = shared_.config.metadata_limit;
   shared_.alarm(AlarmType::kMetadataRefused, inflight_->refs.front(), Offset(0), limit);
-  limit = std::max(limit / 2, std::min(limit, least_metadata(shared_.config.writer.size())));
+  limit = std::max(limit / 2, std::min(limit, kLeastMetadata + shared_.config.writer_room));
   finish_write(false);
 }
 

@@ -1,8 +1,8 @@
-// The state in words. Every sentence is read off what the engine itself decides by, never off a copy of it: what people
-// are told cannot differ from what happens.
+// The state in words. Every sentence is read off what the engine itself decides by, never off a copy of it: what
+// people are told cannot differ from what happens.
 //
-// A message that waits is looked for through the lanes, not by its offset: a number of the slab that was freed keeps its
-// last contents, and only what is linked in its lane is alive.
+// A message that waits is looked for through the lanes, not by its offset: a number of the slab that was freed keeps
+// its last contents, and only what is linked in its lane is alive.
 #include "engine/explain.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // How the guard counts: the window in sixty parts, and every message once, by what became of it last.
 //
 // Of a message that failed it is known in which part it was counted, so that it moves when something else becomes of
-// it. The evidence is the newest parts that hold enough first attempts: a worker with many messages is judged by its last
-// second or two, one with few by the whole window, and one that only repeats what has failed by the whole window too.
+// it. The evidence is the newest parts that hold enough first attempts: a worker with many messages is judged by its
+// last second or two, one with few by the whole window, and so is one that only repeats what has failed.
 #include "engine/guard.h"
 
 #include <algorithm>

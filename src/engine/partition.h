@@ -110,7 +110,7 @@ class PartitionEngine {
   bool run_suspect();
   void order(const ParkedOrder& order);
 
-  // ---- writes (partition_items.cc, partition_cut.cc, partition_written.cc)
+  // ---- writes (partition_items.cc, partition_cut.cc, partition_cut_journal.cc, partition_written.cc)
   void choose_items(std::uint32_t& records, std::uint64_t& bytes, std::vector<WriteItem>& items);
   // The one that tries whether a destination takes records again; none: nothing waits for it.
   std::optional<WriteItem> choose_probe(DestinationId probe);
@@ -290,6 +290,7 @@ class PartitionEngine {
   MessageEntry entry_of(const Entry& e) const;
   Offset from_in_cut(const LaneState& l, bool& in_journal) const;
   Offset collect_heads(std::vector<HeadInCut>& heads, Offset floor, bool all);
+  std::size_t longest_metadata() const;
   void build_claim(WriteSerial serial, WritePlan& plan);
   std::vector<HeadInCut> list_heads(const std::vector<HeadInCut>& heads, Offset floor, CommitMetadata& m) const;
   void journal_surplus(const std::vector<HeadInCut>& surplus, WritePlan& plan, std::uint32_t index);

@@ -122,8 +122,8 @@ void PartitionEngine::lost_up_to(Offset log_start, Offset first) {
   if (first >= log_start) return;
   const bool lower = first < lost_from_;  // one lane may begin below what was said of others
   const Offset from = lower ? first : std::max(first, lost_below_);
-  if (from >= log_start) return;  // that was said before
-  lost_from_ = std::min(lost_from_, first);
+  if (from >= log_start) return;                         // that was said before
+  if (lower || first > lost_below_) lost_from_ = first;  // of what lies between, nothing was said
   lost_below_ = std::max(lost_below_, log_start);
   shared_.alarm(AlarmType::kLostByRetention, ref_, from, static_cast<std::uint64_t>(log_start.v));
 }

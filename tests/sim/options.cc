@@ -292,7 +292,9 @@ Options draw_options(std::uint64_t seed, const std::vector<Fault>& off) {
   b.tells_log = !o.has(Fault::kNoLogIds);
   turn(Fault::kJournalCompacted, r.chance(30));
   turn(Fault::kProduceFail, r.chance(20));
-  turn(Fault::kOpenTransaction, r.chance(15));
+  turn(Fault::kOpenTransaction, r.chance(o.has(Fault::kOffsetReset) ? 60 : 15) &&
+                                    !o.has(Fault::kLogCut));  // it would make a cut log grow past H
+  if (o.has(Fault::kTogether)) b.p_late_records = 400;
   if (o.has(Fault::kProduceFail)) b.p_produce_fail = b.p_first_fail = static_cast<std::uint32_t>(r.between(50, 500));
   return o;
 }

@@ -41,6 +41,8 @@ struct BrokerFaults {
   std::uint32_t p_stale_end = 0;
   // Of `fence_writer`, and of the init in `resolve`. Half of the failed ones have taken effect.
   std::uint32_t p_fence_fail = 0;
+  // Of a partition that is revoked: what its fetch had read already is handed out behind that.
+  std::uint32_t p_late_records = 0;
   // A writer whose transaction is decided, but not ended everywhere, goes on under another id.
   std::uint32_t p_other_id = 0;
   // Of `Broker::produce`. Half of the failed ones have taken effect.

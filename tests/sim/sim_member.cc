@@ -121,7 +121,10 @@ void SimMember::handle(const GroupMessage& message) {
       return expelled();
     case GroupMessage::Kind::kRevoked:
       for (std::uint32_t i = 0; i < slots_.size(); ++i)
-        if (slots_[i].owned && slots_[i].tp == message.tp) push(PartitionRevoked{{i, slots_[i].epoch}});
+        if (slots_[i].owned && slots_[i].tp == message.tp) {
+          push(PartitionRevoked{{i, slots_[i].epoch}});
+          if (fails(cluster_.faults_.p_late_records)) hand_out_late(i);
+        }
       return;
   }
 }

@@ -107,6 +107,7 @@ class SimMember : public Member {
   void fail(std::string message);
 
   void fetch(std::uint32_t index);
+  void hand_out_late(std::uint32_t index);
   void fetched(std::uint32_t index, std::vector<LogRecord> records, Offset next, bool end);
   void in_reading(std::uint32_t index, Duration latency,
                   ClientTask task);  // dropped when the reading is over

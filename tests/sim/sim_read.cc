@@ -72,6 +72,19 @@ void SimMember::in_reading(std::uint32_t index, Duration latency, ClientTask tas
   });
 }
 
+void SimMember::hand_out_late(std::uint32_t index) {
+  Slot& mine = slots_[index];
+  const PartitionLog& log = *cluster_.find_log(mine.tp);
+  if (!mine.started || !mine.open || mine.position < log.start() || mine.position > log.high_watermark()) return;
+  std::vector<LogRecord> records;
+  mine.position = log.read(mine.position, kNoLimit, cluster_.faults_.slice(scheduler().random()), {}, records);
+  ++mine.run;  // a fetch on its way would bring the same
+  mine.fetching = false;
+  if (records.empty()) return;
+  ++mine.queued;
+  push(RecordsFetched{{index, mine.epoch}, std::move(records)});
+}
+
 void SimMember::fetched(std::uint32_t index, std::vector<LogRecord> records, Offset next, bool end) {
   Slot& mine = slots_[index];
   mine.fetching = false;

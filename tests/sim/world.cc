@@ -29,7 +29,7 @@ World::World(const Options& options, Coverage& coverage, bool trace)
   TopicSpec dlq{.name = "src.dlq", .partitions = 1, .retention = {}, .retention_bytes = {}};
   if (options_.has(Fault::kDlqSmall)) dlq.max_message = 1100;
   if (options_.has(Fault::kMetadataRefused))
-    cluster_->faults().metadata_limit = static_cast<std::size_t>(random_.between(165, 195));
+    cluster_->faults().metadata_limit = static_cast<std::size_t>(random_.between(110, 140));
   TopicSpec out{.name = "out", .partitions = 1, .retention = {}, .retention_bytes = {}};
   TopicSpec outcomes{.name = "bartleby.outcomes", .partitions = 1, .retention = {}, .retention_bytes = {}};
   BARTLEBY_ASSERT(cluster_->ensure_topics({source, journal, dlq, out, outcomes}));

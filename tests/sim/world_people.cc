@@ -117,8 +117,13 @@ void World::move_offset(const TopicPartition& tp) {
     cluster_->drop_offset(kGroup, tp);
   } else {
     const auto done = last_done(w);
+    if (options_.has(Fault::kOpenTransaction)) {  // mostly people ask for the end of the log, whoever writes there
+      cluster_->open_transaction(tp);
+      scheduler_.after(Duration(random_.between(100, 40000)), [this] { end_transactions(); });
+    }
     const Offset most = done && random_.chance(70) ? std::max(*done, log.start()) : log.high_watermark();
     to = Offset(random_.between(log.start().v, most.v));
+    if (options_.has(Fault::kOpenTransaction) && random_.chance(50)) to = log.high_watermark();
     // A tool's text says nothing of the log, so a done entry of an earlier one with the time of another message counts.
     const std::uint64_t tool = is_settled(before) && !same_time_ ? random_.below(5) : 4;
     if (tool == 0) {

@@ -59,7 +59,7 @@ RunResult World::run() {
   plan_trouble();
   const Instant healed_at = Instant(options_.span);
   const auto go_on = [this] {
-    if (scheduler_.steps() > 400000) checker_.fail("busy without end");
+    if (scheduler_.steps() > 1000000) checker_.fail("busy without end");
     return checker_.violation().empty();
   };
   Instant look = scheduler_.now();

@@ -218,7 +218,7 @@ void World::retention() {
       coverage_.saw(Seen::kDeletedBySize);
     }
     cluster_->delete_before(tp, below);
-    kill_gone(tp, below);
+    kill_gone(tp, log.start());  // an open transaction keeps what lies behind it
   }
 }
 
