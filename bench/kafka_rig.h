@@ -70,6 +70,7 @@ double cpu_seconds();
 struct Ran {
   double per_second = 0;
   double cpu_ns = 0;  // per message, everything counted
+  bool over = true;   // false: it was cut off before all messages were through
 };
 
 // What somebody who wants speed alone would write: one consumer, no group, all partitions, batches of 1,000.
@@ -107,9 +108,11 @@ struct WorkerRun {
   std::function<void(Worker&, const Counter&)> meanwhile{};                        // called every millisecond
   std::function<std::shared_ptr<void>(const std::shared_ptr<Worker>&)> company{};  // what lives beside the worker
   std::function<void(WorkerSpec&)> change{};
+  std::chrono::milliseconds at_most{kLimit};  // from the first message on; what is left then is not waited for
 };
 
-// A new group, from the beginning of the topic until so many messages are handled.
+// A new group, from the beginning of the topic until so many messages are handled. Where it ends before that because of
+// `at_most`, the figure is what was handled by then over that time.
 Ran through_worker(OnKafka& kafka, std::size_t messages, const WorkerRun& run);
 
 // Ours and the peer's alternate, three times.
