@@ -207,7 +207,8 @@ std::vector<Command> channels_commands() {
                                            {"--warn", 0, "N", "warning from so many on; else 1"},
                                            {"--crit", 0, "N", "critical from so many on; else 10"}}),
            .examples = {"bartleby check --warn 1 --crit 10", "bartleby check --dlq orders.dlq --warn 5 --crit 50"},
-           .run = check}};
+           .run = check,
+           .mistake = 3}};  // 2 would be critical
 }
 
 }  // namespace bartleby::cli

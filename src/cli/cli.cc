@@ -91,7 +91,7 @@ Ran run_command(const Command& command, std::span<const std::string_view> words,
   std::vector<Option> options = command.options;
   options.push_back({"--help", 'h', "", "show this text"});
   const auto arguments = Arguments::read(command.name, command.operands, options, words);
-  if (!arguments) return std::unexpected(arguments.error());
+  if (!arguments) return refuse(command.mistake, arguments.error().text);
   if (arguments->has("--help")) {
     *context.out << help_of(command);
     return exit_status::kOk;

@@ -35,6 +35,7 @@ struct Command {
   std::function<Ran(const Arguments& arguments, const CliContext& context)> run = {};
   // Instead of `run`: reads its words itself, `--help` among them. What is above is then for lists and completions.
   std::function<int(std::span<const std::string_view> words)> run_words = {};
+  int mistake = exit_status::kUsage;  // what it ends with where its words are wrong
 };
 
 // What `config check`, `show` and `env` print; `fine` is false where the configuration cannot be.

@@ -118,13 +118,15 @@ Ran order(const Arguments& arguments, const CliContext& context, const std::stri
   const auto query = arguments.value("--query");
   if (query.has_value() == (arguments.size() > 0))
     return refuse(exit_status::kUsage, "say which letters: their ids, or -q with a query");
-  const bool one = arguments.size() == 1;
+  // What an edit makes of them is seen before it is sent: a replay cannot be taken back.
+  const bool previewed = arguments.has("--edit") && !arguments.has("--yes");
+  const bool one = arguments.size() == 1 && !previewed;
   const auto body = one ? body_of_one(arguments, kind) : body_of_many(arguments, kind, query);
   if (!body) return std::unexpected(body.error());
   auto session = Session::open(arguments, context);
   if (!session) return std::unexpected(session.error());
   // Who names letters knows which; who describes them sees first what the description means.
-  if (!one) return plan_operation(*session, context, *body, !query || arguments.has("--yes"));
+  if (!one) return plan_operation(*session, context, *body, (!query && !previewed) || arguments.has("--yes"));
   const auto answer = session->post(path_of(arguments.operand(0)) + ":" + kind, *body);
   if (!answer) return std::unexpected(answer.error());
   session->show_one(*answer, answer->text("id"), [&] { return done_text(*answer, kind); });

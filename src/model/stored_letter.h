@@ -51,6 +51,7 @@ struct StoredLetter {
   std::string lineage;
   Place dlq;                           // of the newest life's record
   std::optional<Place> origin;         // of the newest life
+  std::string origin_topic;            // where that lies, if not in the shelf's topic: a private lane, say
   Place job;                           // of the first life's record; of the dlq's where that is not known
   std::optional<Timestamp> timestamp;  // of the first life's record
   std::optional<std::string> key;      // its first `kShownKey` bytes

@@ -117,6 +117,12 @@ static_assert(static_cast<int>(LetterState::kArchived) == 4);
 
 }  // namespace
 
+Result<std::optional<std::string>> archive_of(Connection& connection, std::int64_t letter) {
+  return sql::one(
+      connection, "SELECT a.id FROM archived d JOIN archives a ON a.seq = d.archive WHERE d.letter = $1",
+      [](Rows& row) { return row.text(0); }, letter);
+}
+
 std::string archive_file(std::string_view id) { return std::string(id) + ".jsonl.zst"; }
 std::string archive_manifest(std::string_view id) { return std::string(id) + ".json"; }
 

@@ -43,6 +43,9 @@ struct ArchiveEntry {
   Timestamp created_at;
 };
 
+// The id of the archive that has the bytes of this letter.
+Result<std::optional<std::string>> archive_of(Connection& connection, std::int64_t letter);
+
 // Names of an archive's files: its letters, and what it is, for people who have no store any more.
 std::string archive_file(std::string_view id);
 std::string archive_manifest(std::string_view id);

@@ -8,6 +8,12 @@
 #include "office/summary.h"
 
 namespace bartleby {
+namespace {
+
+constexpr std::size_t kIssuesAtOnce = 500;
+constexpr Duration kSoon{1000};
+
+}  // namespace
 
 Chores::Chores(Store& store, News& news, Log& log, const Clock& clock, std::string holder, Tidy tidy, ChoreTimes times)
     : store_(store),
@@ -47,8 +53,11 @@ void Chores::work() {
 void Chores::run_due(Now now) {
   if (now.steady >= age_at_) {
     age_at_ = now.steady + times_.age;
-    if (const auto aged = age_issues(store_, now.wall); !aged)
-      log_.warning("issues_not_aged", {{"error", aged.error().message}});
+    const auto aged = age_issues(store_, now.wall, kIssuesAtOnce);
+    if (!aged) log_.warning("issues_not_aged", {{"error", aged.error().message}});
+    if (aged)
+      for (const IssueNews& issue : *aged) news_.changed(issue);
+    if (aged && aged->size() == kIssuesAtOnce) age_at_ = now.steady + kSoon;  // there are more
   }
   if (now.steady >= tidy_at_) {
     tidy_at_ = now.steady + times_.tidy;

@@ -3,7 +3,7 @@
 //
 // Owns its thread; `stop` (and the destructor) ends it after the chore at hand. Store and news must outlive it. A chore
 // that fails is done again at its next time, with a line in the log. Several offices may do this on one store: ageing
-// is one statement, and the check has a lease.
+// is one transaction, and the check has a lease.
 #pragma once
 
 #include <condition_variable>

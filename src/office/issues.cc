@@ -40,6 +40,12 @@ bool is_due(const Issue& issue, Timestamp since, Timestamp now) {
   return young && since + kIssueIsNewFor <= now;
 }
 
+AuditEntry aged_line(const std::string& id, IssueState from, IssueState to, Timestamp now) {
+  const char* why = from == IssueState::kMuted ? "it was muted until now" : "it is known for a day";
+  return {0,   now, "office", std::string(name(IssueCause::kTime)), id, std::string(name(from)), std::string(name(to)),
+          why, "",  ""};
+}
+
 }  // namespace
 
 // ---- Arrivals ----------------------------------------------------------------------------------------
@@ -94,7 +100,11 @@ Result<std::vector<IssueNews>> IssueBook::finish(Connection& connection, AuditCh
     // Its number was known from before it was forgotten: after this failure it is made anew.
     if (!*issue) return fail(ErrorCode::kUnavailable, "the store has no issue " + std::to_string(seq) + " any more");
     IssueState state = (*issue)->state;
-    if (is_due(**issue, since, now)) state = next_state(state, IssueCause::kTime).value_or(state);
+    if (is_due(**issue, since, now)) {
+      state = next_state(state, IssueCause::kTime).value_or(state);
+      BARTLEBY_TRY(audit.append(aged_line((*issue)->id, (*issue)->state, state, now)));
+      news.push_back({(*issue)->id, state});
+    }
     const IssueState before = state;
     state = next_state(state, IssueCause::kLetter).value_or(state);
     if (state == IssueState::kRegressed && before != state) {
@@ -163,15 +173,34 @@ Result<ChangedIssue> change_issue(Store& store, const std::string& id, IssueCaus
   return changed;
 }
 
-Result<std::int64_t> age_issues(Store& store, Timestamp now) {
-  std::int64_t aged = 0;
-  auto written = store.write([&](Connection& connection) -> Result<void> {
-    BARTLEBY_TRY(sql::execute(connection,
-                              "UPDATE issues SET state = 1, version = version + 1, state_since = $1, until = NULL"
-                              " WHERE (state IN (0, 2) AND state_since <= $2) OR (state = 3 AND until <= $1)",
-                              ms(now), ms(now - kIssueIsNewFor)));
-    aged = connection.changes();
-    return {};
+Result<std::vector<IssueNews>> age_issues(Store& store, Timestamp now, std::size_t most) {
+  struct Due {
+    std::int64_t seq;
+    std::string id;
+    IssueState from;
+  };
+  std::vector<IssueNews> aged;
+  const auto written = store.write([&](Connection& connection) -> Result<void> {
+    aged.clear();
+    std::vector<Due> due;
+    BARTLEBY_TRY(sql::each(
+        connection,
+        "SELECT seq, id, state FROM issues"
+        " WHERE (state IN (0, 2) AND state_since <= $1) OR (state = 3 AND until <= $2) ORDER BY seq LIMIT $3",
+        [&](Rows& row) { due.push_back({row.integer(0), row.text(1), static_cast<IssueState>(row.integer(2))}); },
+        ms(now - kIssueIsNewFor), ms(now), most));
+    if (due.empty()) return {};
+    AuditChain audit(connection);
+    for (const Due& one : due) {
+      const IssueState to = next_state(one.from, IssueCause::kTime).value_or(IssueState::kActive);
+      BARTLEBY_TRY(sql::execute(connection,
+                                "UPDATE issues SET state = $2, version = version + 1, state_since = $3, until = NULL"
+                                " WHERE seq = $1",
+                                one.seq, static_cast<int>(to), ms(now)));
+      BARTLEBY_TRY(audit.append(aged_line(one.id, one.from, to, now)));
+      aged.push_back({one.id, to});
+    }
+    return audit.finish();
   });
   if (!written) return std::unexpected(written.error());
   return aged;

@@ -20,7 +20,7 @@ namespace bartleby {
 // What happened to an issue that people want to hear of.
 struct IssueNews {
   std::string id;
-  IssueState state;  // it is in now: new or regressed of letters, any other of people
+  IssueState state;  // it is in now: new or regressed of letters, active of time, any of people
 };
 
 class IssueBook {
@@ -56,8 +56,9 @@ Result<ChangedIssue> change_issue(Store& store, const std::string& id, IssueCaus
                                   Timestamp now, std::optional<std::int64_t> version = {},
                                   std::optional<Timestamp> until = {});
 
-// New issues older than a day, and muted ones whose time is over, become active. Answers with how many.
-Result<std::int64_t> age_issues(Store& store, Timestamp now);
+// New and regressed issues older than a day, and muted ones whose time is over, become active: so many at once, each
+// with a line in the audit. Answers with them.
+Result<std::vector<IssueNews>> age_issues(Store& store, Timestamp now, std::size_t most);
 
 // Issues of which no letter is left, and nothing was heard for so long, are forgotten, with a line in the audit; hours
 // that no trend shows any more too. At most `most` of each. Answers with how many issues.

@@ -177,7 +177,8 @@ Result<FoundKey> find_key(Connection& connection, std::string_view given, Timest
   return out;
 }
 
-Result<std::string> make_session(Connection& connection, const ApiKey& key, Timestamp now) {
+Result<std::string> make_session(Connection& connection, const ApiKey& key, const std::string& request_id,
+                                 Timestamp now) {
   BARTLEBY_TRY(sql::execute(connection, "DELETE FROM sessions WHERE expires_at <= $1", ms(now)));
   const auto count = count_of(connection, "SELECT count(*) FROM sessions");
   if (!count) return std::unexpected(count.error());
@@ -191,6 +192,7 @@ Result<std::string> make_session(Connection& connection, const ApiKey& key, Time
   BARTLEBY_TRY(sql::execute(connection,
                             "INSERT INTO sessions(hash, key, created_at, expires_at) VALUES($1, $2, $3, $4)",
                             Blob{hash}, key.id, ms(now), ms(now + kSessionTime)));
+  BARTLEBY_TRY(write_audit(connection, {key.name, "", request_id}, now, "log_in", key));
   return cookie;
 }
 
@@ -210,9 +212,14 @@ Result<FoundKey> find_session(Connection& connection, std::string_view cookie, T
   return out;
 }
 
-Result<void> end_session(Connection& connection, std::string_view cookie) {
+Result<void> end_session(Connection& connection, std::string_view cookie, const std::string& request_id,
+                         Timestamp now) {
+  const auto found = find_session(connection, cookie, now);
+  if (!found) return std::unexpected(found.error());
   const std::string hash = hash_of(cookie);
-  return sql::execute(connection, "DELETE FROM sessions WHERE hash = $1", Blob{hash});
+  BARTLEBY_TRY(sql::execute(connection, "DELETE FROM sessions WHERE hash = $1", Blob{hash}));
+  if (found->key.id.empty()) return {};  // there was none
+  return write_audit(connection, {found->key.name, "", request_id}, now, "log_out", found->key);
 }
 
 }  // namespace bartleby

@@ -60,9 +60,10 @@ struct FoundKey {
 };
 Result<FoundKey> find_key(Connection& connection, std::string_view given, Timestamp now);
 
-// The cookie's value, once. The oldest sessions give way to new ones.
-Result<std::string> make_session(Connection& connection, const ApiKey& key, Timestamp now);
+// The cookie's value, once. The oldest sessions give way to new ones. Begin and end have a line in the audit.
+Result<std::string> make_session(Connection& connection, const ApiKey& key, const std::string& request_id,
+                                 Timestamp now);
 Result<FoundKey> find_session(Connection& connection, std::string_view cookie, Timestamp now);
-Result<void> end_session(Connection& connection, std::string_view cookie);
+Result<void> end_session(Connection& connection, std::string_view cookie, const std::string& request_id, Timestamp now);
 
 }  // namespace bartleby

@@ -48,6 +48,7 @@ LetterRow read_letter_row(Rows& row) {
                        row.text(31), row.text(32), static_cast<Reason>(row.integer(33))};
   found.shelf.consumer = row.text(34);
   l.shelf = found.shelf.label;
+  l.origin_topic = row.text(35);
   return found;
 }
 

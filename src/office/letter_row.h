@@ -19,7 +19,7 @@ struct LetterRow {
   "l.seq, l.id, l.state, l.version, l.replays, l.issue, l.lineage, l.dlq_partition, l.dlq_offset, l.origin_partition," \
   " l.origin_offset, l.job_partition, l.job_offset, l.timestamp, l.key, l.size, l.instance, l.dialect, l.kind,"        \
   " l.attempts, l.error_type, l.error_message, l.first_failure_at, l.died_at, l.arrived_at, l.changed_at,"             \
-  " l.undo_until, s.id, s.dlq, s.cluster, s.topic, s.consumer_group, s.worker, s.reason, s.consumer"
+  " l.undo_until, s.id, s.dlq, s.cluster, s.topic, s.consumer_group, s.worker, s.reason, s.consumer, l.origin_topic"
 #define BARTLEBY_LETTER "SELECT " BARTLEBY_LETTER_COLUMNS " FROM letters l JOIN shelves s ON s.id = l.shelf"
 
 LetterRow read_letter_row(Rows& row);

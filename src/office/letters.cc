@@ -186,7 +186,7 @@ Result<std::vector<EarlierLife>> earlier_lives(Connection& connection, std::int6
   BARTLEBY_TRY(sql::each(
       connection,
       "SELECT replays, attempts, kind, dlq_partition, dlq_offset, origin_partition, origin_offset, error_type,"
-      " error_message, died_at FROM lives WHERE letter = $1 ORDER BY replays",
+      " error_message, died_at, origin_topic FROM lives WHERE letter = $1 ORDER BY replays",
       [&](Rows& row) {
         EarlierLife& life = lives.emplace_back();
         life.replays = static_cast<std::uint32_t>(row.integer(0));
@@ -197,6 +197,7 @@ Result<std::vector<EarlierLife>> earlier_lives(Connection& connection, std::int6
         life.error_type = row.text(7);
         life.error_message = row.text(8);
         life.died_at = timestamp_ms(row.integer(9));
+        life.origin_topic = row.text(10);
       },
       seq));
   return lives;

@@ -52,6 +52,7 @@ struct EarlierLife {
   Kind kind = Kind::kTransient;
   Place dlq;
   std::optional<Place> origin;
+  std::string origin_topic;  // as of `StoredLetter`
   std::string error_type, error_message;
   Timestamp died_at;
 };

@@ -206,7 +206,8 @@ Result<void> forget_together(Store& store, std::span<const Ended> operations, Ti
 std::optional<Timestamp> expires_at(const StoredLetter& letter, const DlqRule& rule) {
   if (letter.state == LetterState::kDiscarded) return letter.undo_until;
   if (letter.state != LetterState::kOpen && letter.state != LetterState::kResolved) return std::nullopt;
-  if (!rule.keep || rule.dlq_class == DlqClass::kFinancial) return std::nullopt;
+  // Of a financial dlq until somebody has dealt with it.
+  if (!rule.keep || (rule.dlq_class == DlqClass::kFinancial && letter.state == LetterState::kOpen)) return std::nullopt;
   return std::max(letter.died_at, letter.changed_at) + *rule.keep;
 }
 
@@ -296,14 +297,19 @@ Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Du
   const auto each_dlq = [&](auto&& work) {
     for (const DlqState& dlq : dlqs) {
       const DlqRule rule = rule_of(dlq.name);
-      if (rule.keep && rule.dlq_class != DlqClass::kFinancial) note(work(dlq.name, rule, now - *rule.keep));
+      if (rule.keep) note(work(dlq.name, rule, now - *rule.keep));
     }
+  };
+  // Open ones of a financial dlq stay until somebody deals with them.
+  const auto ends_open = [](const DlqRule& rule, Then then) {
+    return rule.then == then && rule.dlq_class != DlqClass::kFinancial;
   };
   each_dlq([&](const std::string& dlq, const DlqRule&, Timestamp before) {
     return purge_old(store, dlq, LetterState::kResolved, before, now, report);
   });
   each_dlq([&](const std::string& dlq, const DlqRule& rule, Timestamp before) {
-    return rule.then == Then::kPurge ? purge_old(store, dlq, LetterState::kOpen, before, now, report) : Result<void>();
+    return ends_open(rule, Then::kPurge) ? purge_old(store, dlq, LetterState::kOpen, before, now, report)
+                                         : Result<void>();
   });
   note(purge_discarded(store, now, report));
   note(whether(empty_plans(store, kSlices, kItemSlice)));
@@ -315,7 +321,7 @@ Result<void> keep_rows(Store& store, Archive& archive, const RuleOf& rule_of, Du
   report.issues = issues.value_or(0);
   note(whether(issues));
   each_dlq([&](const std::string& dlq, const DlqRule& rule, Timestamp before) {
-    return rule.then == Then::kArchive ? archive_old(store, archive, dlq, before, now, report) : Result<void>();
+    return ends_open(rule, Then::kArchive) ? archive_old(store, archive, dlq, before, now, report) : Result<void>();
   });
   return all;
 }

@@ -51,6 +51,12 @@ Result<void> put_payload(Connection& connection, std::int64_t seq, std::uint32_t
                       a.payload.stack, Blob{bytes});
 }
 
+// The topic that this life's record lay in, if that is not its shelf's.
+std::string elsewhere(const StoredLetter& letter, const Shelf& shelf) {
+  const std::string& topic = letter.shelf.topic;
+  return !letter.origin || topic == shelf.label.topic ? "" : topic;
+}
+
 }  // namespace
 
 Result<std::optional<IntakePosition>> TakeIn::position(const TopicPartition& dlq) {
@@ -196,10 +202,11 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, Plac
         "INSERT INTO letters(seq, id, shelf, issue, state, version, replays, attempts, kind, lineage, dlq_partition,"
         " dlq_offset, origin_partition, origin_offset, job_partition, job_offset, timestamp, key, key_hash, size,"
         " payload_hash, payload_life, instance, dialect, error_type, error_message, first_failure_at, died_at,"
-        " arrived_at, changed_at)"
+        " arrived_at, changed_at, origin_topic)"
         " VALUES($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $6, $21,"
-        " $22, $23, $24, $25, $26, $27, $27) ON CONFLICT(id) DO NOTHING");
+        " $22, $23, $24, $25, $26, $27, $27, $28) ON CONFLICT(id) DO NOTHING");
     if (!statement) return std::unexpected(statement.error());
+    const std::string elsewhere_topic = elsewhere(l, *shelf);  // outlives the row, which looks at it
     Rows row(**statement);
     row << seq << id << shelf->id << *issue << static_cast<int>(LetterState::kOpen) << l.replays << l.attempts
         << static_cast<int>(l.kind) << l.lineage << l.dlq.partition.v << l.dlq.offset.v;
@@ -213,7 +220,7 @@ Result<bool> TakeIn::insert(Connection& connection, const Arrival& arrival, Plac
     else
       row << std::nullopt;
     row << key_hash(arrival.payload) << l.size << Blob{hash} << l.instance << l.dialect << l.error_type
-        << l.error_message << stored(l.first_failure_at) << ms(died) << ms(now_);
+        << l.error_message << stored(l.first_failure_at) << ms(died) << ms(now_) << elsewhere_topic;
     if (auto ran = row.run(); !ran) return std::unexpected(ran.error());
   }
   if (connection.changes() == 0) return false;
@@ -308,14 +315,15 @@ Result<bool> TakeIn::take_late(Connection& connection, const LetterRow& row, con
   const auto issue = issues_.find(connection, l.kind, error_of(arrival), died, now_);
   if (!issue) return std::unexpected(issue.error());
   issues_.count(*issue, died, now_);
-  BARTLEBY_TRY(sql::execute(
-      connection,
-      "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
-      " origin_partition, origin_offset, error_type, error_message, died_at, payload_life)"
-      " VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $2)",
-      old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
-      l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
-      l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.error_type, l.error_message, ms(died)));
+  BARTLEBY_TRY(
+      sql::execute(connection,
+                   "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, origin_topic)"
+                   " VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $2, $14)",
+                   old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v,
+                   l.dlq.offset.v, l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
+                   l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.error_type, l.error_message, ms(died),
+                   elsewhere(l, *shelf)));
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, packed(arrival.payload)));
   if (!office_mutant(OfficeMutant::kLateLifeNotQueued))
@@ -342,10 +350,10 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
   BARTLEBY_TRY(
       sql::execute(connection,
                    "INSERT INTO lives(letter, replays, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
-                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, payload_hash)"
-                   " SELECT seq, payload_life, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
-                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, payload_hash"
-                   " FROM letters WHERE seq = $1",
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, payload_hash,"
+                   " origin_topic) SELECT seq, payload_life, shelf, issue, attempts, kind, dlq_partition, dlq_offset,"
+                   " origin_partition, origin_offset, error_type, error_message, died_at, payload_life, payload_hash,"
+                   " origin_topic FROM letters WHERE seq = $1",
                    old.seq));
   BARTLEBY_TRY(sql::execute(connection, "INSERT INTO life_ids(id, letter) VALUES($1, $2)", l.id, old.seq));
   BARTLEBY_TRY(sql::execute(
@@ -353,13 +361,13 @@ Result<void> TakeIn::bring_back(Connection& connection, const LetterRow& row, co
       "UPDATE letters SET state = $20, version = version + 1, replays = $2, shelf = $3, issue = $4, attempts = $5,"
       " kind = $6, dlq_partition = $7, dlq_offset = $8, origin_partition = $9, origin_offset = $10, size = $11,"
       " payload_hash = $12, payload_life = $2, instance = $13, error_type = $14, error_message = $15,"
-      " first_failure_at = $16, died_at = $17, changed_at = $18, key_hash = $19, dialect = $21, undo_until = NULL"
-      " WHERE seq = $1",
+      " first_failure_at = $16, died_at = $17, changed_at = $18, key_hash = $19, dialect = $21, undo_until = NULL,"
+      " origin_topic = $22 WHERE seq = $1",
       old.seq, l.replays, shelf->id, *issue, l.attempts, static_cast<int>(l.kind), l.dlq.partition.v, l.dlq.offset.v,
       l.origin ? std::optional<std::int64_t>(l.origin->partition.v) : std::nullopt,
       l.origin ? std::optional(l.origin->offset.v) : std::nullopt, l.size, Blob{hash_of(bytes)}, l.instance,
       l.error_type, l.error_message, stored(l.first_failure_at), ms(died), ms(now_), key_hash(arrival.payload),
-      static_cast<int>(to), l.dialect));
+      static_cast<int>(to), l.dialect, elsewhere(l, *shelf)));
   BARTLEBY_TRY(sql::execute(connection, "UPDATE letters SET key = $2 WHERE seq = $1 AND key_hash IS NOT NULL", old.seq,
                             Blob{l.key ? std::string_view(*l.key) : std::string_view()}));
   BARTLEBY_TRY(put_payload(connection, old.seq, l.replays, arrival, bytes));

@@ -1,5 +1,6 @@
 #include "server/letter_orders.h"
 
+#include "office/archives.h"
 #include "office/letter_changes.h"
 #include "office/letters.h"
 #include "office/operation_steps.h"
@@ -95,7 +96,7 @@ std::expected<Operation, Response> started(const Services& services, const std::
 
 struct Done {
   ChangedLetter changed;
-  bool archived = false;
+  std::string archive;      // that it must be restored from
   bool on_its_way = false;  // of a replay that goes on
 };
 
@@ -108,8 +109,12 @@ Result<Done> change(const Services& services, const std::string& id, LetterCause
     done = {};
     const auto row = letter_row(changes.connection(), std::string_view(id));
     if (!row) return std::unexpected(row.error());
-    done.archived = *row && (*row)->letter.state == LetterState::kArchived;
-    if (done.archived && cause == LetterCause::kRestore) return {};
+    if (*row && (*row)->letter.state == LetterState::kArchived && cause == LetterCause::kRestore) {
+      auto archive = archive_of(changes.connection(), (*row)->letter.seq);
+      if (!archive) return std::unexpected(archive.error());
+      done.archive = archive->value_or("its archive");
+      return {};
+    }
     if (*row && (*row)->letter.state == LetterState::kReplaying && cause == LetterCause::kRestore) {
       auto taken = take_back(changes, (*row)->letter, now);
       if (!taken) return std::unexpected(taken.error());
@@ -128,8 +133,9 @@ Result<Done> change(const Services& services, const std::string& id, LetterCause
 
 std::optional<Response> refused(const Result<Done>& done, const std::string& id, LetterCause cause) {
   if (!done) return store_problem(done.error());
-  if (done->archived && cause == LetterCause::kRestore)
-    return problem(ProblemType::kConflict, "letter " + id + " is archived: it is restored from its archive");
+  if (!done->archive.empty())
+    return problem(ProblemType::kConflict, "letter " + id + " is archived: it comes back with all of " + done->archive +
+                                               " (bartleby archive restore " + done->archive + ")");
   if (done->on_its_way)
     return with_member(
         problem(ProblemType::kWrongState, "letter " + id +

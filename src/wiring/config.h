@@ -148,6 +148,7 @@ struct ReplayConfig {
 struct OfficeConfig {
   std::string archive_dir;
   ReplayConfig replay;
+  std::vector<std::string> discover;  // patterns: topics that are dlqs by their names
   Duration undo{};
   Duration keep_operations{}, summary_check{};
   std::vector<std::pair<std::string, DlqRule>> dlqs;  // by pattern, in their order

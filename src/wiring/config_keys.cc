@@ -129,6 +129,11 @@ constexpr std::array kKeys{
         .text = "A letter that was replayed so often is not sent again.", .min = 1, .max = 1000},
     Key{.path = "office.replay.targets", .type = KeyType::kNames, .fallback = "[]",
         .text = "Topics that letters may be sent to (`--to`) beside the one they came from.", .may_be_empty = true},
+    Key{.path = "office.intake", .text = "Which topics letters are taken in from."},
+    Key{.path = "office.intake.discover", .type = KeyType::kTexts,
+        .fallback = R"(["*.dlq", "*.DLT", "*-dlt", "dlq.*"])",
+        .text = "Topics whose name matches one of these (`*`: any characters) are dead letter topics, beside those of "
+        "the workers and those that `dlqs` names. `[]`: only these.", .may_be_empty = true},
     Key{.path = "office.undo", .type = KeyType::kDuration, .fallback = "72h",
         .text = "How long a discarded letter can be restored; then it is deleted.", .min = 0, .max = 365 * kDay},
     Key{.path = "office.operations", .text = "What is kept of operations."},

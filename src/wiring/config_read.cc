@@ -333,6 +333,7 @@ OfficeConfig read_office(const ConfigNode& resolved) {
   OfficeConfig out;
   const ConfigNode& office = at(resolved, "office");
   out.replay = read_replay(at(office, "replay"));
+  out.discover = texts(at(at(office, "intake"), "discover"));
   out.undo = duration(office, "undo");
   out.keep_operations = duration(at(office, "operations"), "keep");
   out.summary_check = duration(at(office, "summary"), "check");

@@ -6,6 +6,7 @@
 #include "adapters/alert/log/log_alerter.h"
 #include "adapters/archive/files/file_archive.h"
 #include "adapters/store/sqlite/sqlite_store.h"
+#include "base/glob.h"
 #include "office/dlq_view.h"
 #include "office/sql.h"
 #include "ports/group_look.h"
@@ -33,10 +34,6 @@ Readers with_other_groups(Readers readers, Broker& broker, const std::string& to
 }
 
 }  // namespace
-
-bool looks_like_dlq(std::string_view topic) {
-  return topic.ends_with(".dlq") || topic.ends_with(".DLT") || topic.ends_with("-dlt") || topic.starts_with("dlq.");
-}
 
 Result<std::unique_ptr<Office>> Office::start(const Config& config, Broker& broker, const OfficeKey& key,
                                               const Clock& clock, Log& log) {
@@ -188,7 +185,8 @@ DlqRule Office::rule_of(const std::string& dlq) const {
 
 bool Office::is_dlq(const std::string& topic) const {
   const std::lock_guard lock(mutex_);
-  return dlqs_.contains(topic) || (looks_like_dlq(topic) && !lanes_.contains(topic));
+  const auto matches = [&](const std::string& pattern) { return glob_matches(pattern, topic); };
+  return dlqs_.contains(topic) || (std::ranges::any_of(rules_.discover, matches) && !lanes_.contains(topic));
 }
 
 }  // namespace bartleby

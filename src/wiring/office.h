@@ -30,9 +30,6 @@
 
 namespace bartleby {
 
-// Whether a topic is taken for a dlq by its name alone.
-bool looks_like_dlq(std::string_view topic);
-
 class Office {
  public:
   // `key` signs replays.

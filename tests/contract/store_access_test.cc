@@ -115,7 +115,7 @@ TEST_P(StoreContract, KeysAreBoundedAndThoseThatHaveEndedGiveWay) {
 TEST_P(StoreContract, ASessionEndsWithItsKeyItsTimeOrByHand) {
   const auto [key, secret] = made(store(), "ann", now_);
   const auto open = [&] {
-    return done<std::string>(store(), [&](Connection& c) { return make_session(c, key, now_); });
+    return done<std::string>(store(), [&](Connection& c) { return make_session(c, key, "req", now_); });
   };
   const std::string first = open(), second = open();
   ASSERT_NE(first, second);
@@ -123,7 +123,10 @@ TEST_P(StoreContract, ASessionEndsWithItsKeyItsTimeOrByHand) {
   EXPECT_EQ(in_session(store(), first, now_ + kSessionTime).state, KeyState::kWrong);
   EXPECT_EQ(in_session(store(), first + "x", now_).state, KeyState::kWrong);
   EXPECT_EQ(in_session(store(), "", now_).state, KeyState::kWrong);
-  write([&](Connection& c) { return end_session(c, first); });
+  write([&](Connection& c) { return end_session(c, first, "req", now_); });
+  write([&](Connection& c) { return end_session(c, first, "req", now_); });
+  EXPECT_EQ(number("SELECT count(*) FROM audit_log WHERE action = 'log_out' AND request_id = 'req'"), 1);
+  EXPECT_GT(number("SELECT count(*) FROM audit_log WHERE action = 'log_in'"), 0);
   EXPECT_EQ(in_session(store(), first, now_).state, KeyState::kWrong);
   EXPECT_EQ(in_session(store(), second, now_).state, KeyState::kGood);
   done<std::optional<ApiKey>>(store(), [&](Connection& c) { return revoke_key(c, key.id, kRoot, now_); });
@@ -136,7 +139,7 @@ TEST_P(StoreContract, SessionsAreBoundedAndTheOldestGiveWay) {
   std::string first, last;
   write([&](Connection& c) -> Result<void> {
     for (std::int64_t n = 0; n <= kMostSessions; ++n) {
-      auto cookie = make_session(c, key, now_ + Duration(n));
+      auto cookie = make_session(c, key, "", now_ + Duration(n));
       if (!cookie) return std::unexpected(cookie.error());
       (n == 0 ? first : last) = *cookie;
     }

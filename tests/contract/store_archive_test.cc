@@ -327,6 +327,23 @@ TEST_P(StoreArchives, FinancialLettersStayAndSoDoThoseWithoutRetention) {
   EXPECT_EQ(state(1), LetterState::kOpen);
 }
 
+TEST_P(StoreArchives, FinancialLettersGoInTimeWhenSomebodyHasDealtWithThem) {
+  take_in_three();
+  const DlqRule rule = keep(30 * kDay, Then::kArchive, DlqClass::kFinancial)("orders.dlq");
+  EXPECT_FALSE(expires_at(get(letter(1).letter.id), rule));
+  change(letter(1).letter.id, LetterCause::kReplay);
+  change(letter(1).letter.id, LetterCause::kSucceeded);
+  EXPECT_TRUE(expires_at(get(letter(1).letter.id), rule));
+  now_ += 29 * kDay;
+  EXPECT_EQ(tidy(keep(30 * kDay, Then::kArchive, DlqClass::kFinancial)).purged, 0U);
+  now_ += 2 * kDay;
+  const RetentionReport done = tidy(keep(30 * kDay, Then::kArchive, DlqClass::kFinancial));
+  EXPECT_EQ(done.purged, 1U);
+  EXPECT_EQ(done.archived, 0U);
+  EXPECT_EQ(number("SELECT count(*) FROM letters"), 2);
+  expect_counts_are_exact();
+}
+
 TEST_P(StoreArchives, PurgeDeletesAndResolvedOrDiscardedOnesAreDeletedInTime) {
   take_in_three();
   change(letter(1).letter.id, LetterCause::kReplay);

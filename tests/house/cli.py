@@ -31,6 +31,8 @@ def main():
     check("no_command", [], 2, nothing, "bartleby help")
     check("unknown_command_suggests_the_nearest", ["versoin"], 2, nothing, "did you mean 'bartleby version'")
     check("unknown_command_far_from_all", ["frobnicate"], 2, nothing, r"\A(?!.*did you mean)(?s:.*)bartleby help")
+    # Nagios takes 2 for critical, and nobody knows that yet.
+    check("a_mistake_for_nagios_is_unknown", ["check", "--wran", "1"], 3, nothing, "--warn")
     check("surplus_argument", ["version", "7"], 2, nothing, "takes no argument")
     away = ["--server", "http://127.0.0.1:1"]
     usage = {

@@ -250,6 +250,10 @@ def commands(api):
     shown = run("ops", "watch", name, status=6)
     assert "succeeded 2" in shown and "left out 1" in shown, shown
     assert "the edit does not apply" in run("ops", "show", name, "--result", "skipped")
+    # Of one that is named too: what is sent cannot be taken back.
+    shown = run("letters", "replay", ids[1], "--edit", str(patch))
+    assert "does not apply to 1 of the first 1" in shown, shown
+    assert "Nothing sent. To do it: bartleby ops start" in shown, shown
     patch.write_text('[{"op": "eat"}]')
     assert "op must be one of" in run("letters", "replay", ids[1], "--edit", str(patch), status=2)
     exported = [json.loads(line) for line in run("letters", "export", "-q", "state:open").splitlines()[:-1]]

@@ -279,8 +279,10 @@ void add_event_route(Router& router, const Services& services) {
                if (!wanted) return wanted.error();
                if (++*streams > kMostStreams) {
                  --*streams;
-                 return problem(ProblemType::kTooMany,
-                                "there are " + std::to_string(kMostStreams) + " streams already");
+                 Response full =
+                     problem(ProblemType::kTooMany, "there are " + std::to_string(kMostStreams) + " streams already");
+                 full.headers.emplace_back("Retry-After", "10");
+                 return full;
                }
                const std::shared_ptr<void> seat(nullptr, [streams](void*) { --*streams; });
                const auto stream = std::make_shared<EventStream>(services, request, life, *wanted,

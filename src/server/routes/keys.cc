@@ -186,7 +186,7 @@ Response log_in(const Services& services, const Request& request) {
   const Timestamp now = services.clock->now().wall;
   std::string cookie;
   const auto written = services.store->write([&](Connection& connection) -> Result<void> {
-    auto made = make_session(connection, *key, now);
+    auto made = make_session(connection, *key, request.request_id, now);
     if (!made) return std::unexpected(made.error());
     cookie = std::move(*made);
     return {};
@@ -203,8 +203,9 @@ Response log_in(const Services& services, const Request& request) {
 
 Response log_out(const Services& services, const Request& request) {
   if (const auto cookie = session_cookie(request)) {
-    const auto written =
-        services.store->write([&](Connection& connection) { return end_session(connection, *cookie); });
+    const auto written = services.store->write([&](Connection& connection) {
+      return end_session(connection, *cookie, request.request_id, services.clock->now().wall);
+    });
     if (!written) return store_problem(written.error());
   }
   Response done;

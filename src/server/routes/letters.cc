@@ -152,7 +152,8 @@ json::object life_json(const StoredLetter& letter, const EarlierLife& life) {
   json::object out{{"replays", life.replays}, {"attempts", life.attempts}};
   out["error"] = json::object{{"kind", name(life.kind)}, {"type", life.error_type}, {"message", life.error_message}};
   out["dlq"] = place_json(letter.shelf.dlq, life.dlq);
-  out["origin"] = life.origin ? json::value(place_json(letter.shelf.topic, *life.origin)) : json::value(nullptr);
+  const std::string& topic = life.origin_topic.empty() ? letter.shelf.topic : life.origin_topic;
+  out["origin"] = life.origin ? json::value(place_json(topic, *life.origin)) : json::value(nullptr);
   out["died_at"] = json_time(life.died_at);
   return out;
 }
@@ -162,8 +163,8 @@ Result<json::array> lives_json(Connection& connection, const StoredLetter& l) {
   if (!earlier) return std::unexpected(earlier.error());
   json::array lives;
   for (const EarlierLife& life : *earlier) lives.push_back(life_json(l, life));
-  lives.push_back(
-      life_json(l, {l.replays, l.attempts, l.kind, l.dlq, l.origin, l.error_type, l.error_message, l.died_at}));
+  lives.push_back(life_json(
+      l, {l.replays, l.attempts, l.kind, l.dlq, l.origin, l.origin_topic, l.error_type, l.error_message, l.died_at}));
   return lives;
 }
 

@@ -279,9 +279,16 @@ constexpr std::string_view kTakenLetters = R"(
 CREATE INDEX operation_results_taken ON operation_results(operation) WHERE result = 5 AND items > 0;
 )";
 
-constexpr std::array<std::string_view, 12> kAll = {kFirst,        kArchives, kAccess,      kChannels,
-                                                   kSinks,        kCounts,   kChecks,      kLifeHashes,
-                                                   kArchiveNames, kLogIds,   kFirstPlaces, kTakenLetters};
+// Where the record of a life lay, if that was not the topic of its shelf (a private lane, or another topic that it was
+// sent to); else empty.
+constexpr std::string_view kOriginTopics = R"(
+ALTER TABLE letters ADD COLUMN origin_topic TEXT NOT NULL DEFAULT '';
+ALTER TABLE lives ADD COLUMN origin_topic TEXT NOT NULL DEFAULT '';
+)";
+
+constexpr std::array<std::string_view, 13> kAll = {kFirst,       kArchives,     kAccess,      kChannels,     kSinks,
+                                                   kCounts,      kChecks,       kLifeHashes,  kArchiveNames, kLogIds,
+                                                   kFirstPlaces, kTakenLetters, kOriginTopics};
 
 }  // namespace
 
