@@ -286,7 +286,10 @@ std::optional<ConfigNode> ConfigChecker::list(ConfigNode node, const KeyTree& tr
   const Key& key = *tree.key;
   if (node.kind != NodeKind::kList) {
     std::string what = got(node, key) + ", wants " + wanted(key);
-    if (node.kind == NodeKind::kScalar && is_value(node, key) && !node.secret) what += ": write [" + node.text + "]";
+    const bool special = node.text.find_first_of("*&!%@#{}[],:\"'`") != std::string::npos;  // of YAML
+    const std::string quote = special && !node.text.contains('"') ? "\"" : "";
+    if (node.kind == NodeKind::kScalar && is_value(node, key) && !node.secret)
+      what += ": write [" + quote + node.text + quote + "]";
     mistakes_.add(node.origin, path, what);
     return std::nullopt;
   }
