@@ -274,7 +274,8 @@ constexpr std::array kKeys{
         .text = "Where a builtin handler runs: in a pool of threads, or on the engine's own (microseconds, never "
         "blocks).", .choices = "pooled inline", .applies = kRestarts},
     Key{.path = "workers.*.start", .type = KeyType::kStart, .fallback = "earliest",
-        .text = "Where a group without offsets begins. Partitions added later: always earliest.",
+        .text = "Where a group without offsets begins. Partitions added later: always earliest. A topic added later is "
+        "read at once with `earliest`, else when the instances that do not read it have left.",
         .applies = kRestarts},
     Key{.path = "workers.*.key_policy", .type = KeyType::kChoice, .fallback = "hold",
         .text = "Whether a key waits for its parked message.", .choices = "hold bypass", .applies = kRestarts},
