@@ -59,7 +59,7 @@ std::string plan_text(const JsonValue& operation) {
   if (!operation["also_read_by"].items().empty())
     text += "also read by: " + shown(names_text(operation["also_read_by"])) + "\n";
   if (!operation["spared"].items().empty())
-    text += "not seen by: " + shown(names_text(operation["spared"])) + ", which read the topic too\n";
+    text += "the topic is also read by " + shown(names_text(operation["spared"])) + ": they do not see it\n";
   if (const std::int64_t overtaken = operation.integer("order_conflicts"); overtaken > 0)
     text += counted(overtaken, "letter") + " of keys whose newer messages were handled already\n";
   for (const JsonValue& warning : operation["warnings"].items())
